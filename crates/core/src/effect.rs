@@ -23,12 +23,12 @@ pub use told::{CommandEnd, EntryEnd, Telling};
 
 use crate::ids::{
     Assignment, EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, RunNumber,
-    Sha, StepId, Target, TryId,
+    ScheduleName, Sha, StepId, Target, TryId,
 };
 use crate::planner::{Link, TreeId, TrialId};
 use crate::policy::MergeMethod;
-use crate::state::Rework;
-use crate::state::Task;
+use crate::recipe::Recipe;
+use crate::state::{Rework, SchedulePlan, Task};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -119,6 +119,35 @@ pub struct VerifyStep {
     pub verify: String,
 }
 
+/// When a schedule is next due; and if it is now, what is to be run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanRun {
+    pub project: ProjectName,
+    pub schedule: ScheduleName,
+    pub plan: SchedulePlan,
+    /// The time for which something is to be run.
+    #[serde(default)]
+    pub due: Option<Time>,
+}
+
+/// What came of that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum PlannedRun {
+    NotDue,
+    Ready {
+        recipe: Box<Recipe>,
+    },
+    /// There is no room on the machine.
+    NotNow {
+        why: String,
+    },
+    /// The formula, or what it is filled in with, is wrong.
+    Cannot {
+        why: String,
+    },
+}
+
 /// A command of ours, without a shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStep {
@@ -149,6 +178,7 @@ pub enum Action {
         target: Option<Target>,
     },
     StartSession(StartSession),
+    PlanRun(PlanRun),
     /// Run the command of a run's step in its worktree.
     RunStep(RunStep),
     /// Stop the command of a run's step: nobody wants its answer any more.

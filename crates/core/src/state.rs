@@ -30,6 +30,7 @@ pub struct Floor {
     pub mutes: Table<Mute>,
     pub pins: Table<Pin>,
     pub runs: Table<Run>,
+    pub schedules: Table<Schedule>,
 }
 
 macro_rules! record {
@@ -60,6 +61,7 @@ mod pull;
 mod queue;
 mod record;
 mod run;
+mod schedule;
 mod session;
 mod shelf;
 mod stack;
@@ -85,6 +87,7 @@ pub use queue::{
 };
 pub use record::{Rework, WorkPhase, WorkRecord};
 pub use run::{Run, RunResult, RunState, StepRecord, StepState, Task};
+pub use schedule::{Came, LastTime, OnMissed, Planning, Postponed, Schedule, SchedulePlan, Spent};
 pub use session::{
     Message, MessageState, ReviewDuty, Session, SessionAsks, SessionClient, SessionState, SessionStatus,
     Stops, VerdictDuty,

@@ -68,6 +68,7 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
         Action::Checkpoint { project, assignment, role, branch, target, .. } => {
             checkpoint(ports, &Tree::of_job(project, *role, *assignment).onto(target.as_ref()), branch)
         }
+        Action::PlanRun(plan) => Ok(Outcome::RunPlanned(ports.schedules.plan(plan)?)),
         Action::RunStep(step) => {
             let tree = Tree::of_run(&step.project, step.role, step.run);
             Ok(Outcome::StepRan(ports.steps.run(&tree, step)?))

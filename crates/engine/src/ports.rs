@@ -10,11 +10,11 @@ pub use crate::tree::{Owner, Tree};
 pub use forge::{Changes, Forge, Forges, IssueText, PullText};
 
 use crate::proof::{MergedProof, QueueLock, RescueProof};
-use shopfloor_core::effect::outcome::{Amount, Packed, Pruned, StepRan, StepVerified};
+use shopfloor_core::effect::outcome::{Amount, Packed, Pruned, RunPlanned, StepRan, StepVerified};
 use shopfloor_core::effect::{
     BuiltLanding, ChainEntry, ChainLink, CiAbout, CiPurpose, CiReport, CommandEnd, CommitSource, Conflict,
-    EntryBranch, LandedEntry, LandingStep, MovedBranch, ProcessId, Review, RunStep, StartSession, Taken,
-    Telling, Tidy, VerifyStep,
+    EntryBranch, LandedEntry, LandingStep, MovedBranch, PlanRun, ProcessId, Review, RunStep, StartSession,
+    Taken, Telling, Tidy, VerifyStep,
 };
 use shopfloor_core::ids::{
     Assignment, EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, RunNumber,
@@ -448,6 +448,11 @@ pub struct Escalation<'a> {
     pub at: Time,
 }
 
+/// When schedules are due, and what is to be run then.
+pub trait Schedules: Send + Sync {
+    fn plan(&self, plan: &PlanRun) -> PortResult<RunPlanned>;
+}
+
 /// What a run of a formula does by itself: commands, without a shell, in the run's worktree.
 pub trait Steps: Send + Sync {
     /// Runs a step's command to its end, or answers as it ended. What a crash left of it is ended first.
@@ -495,6 +500,7 @@ pub struct Ports {
     pub forges: Arc<dyn Forges>,
     pub agents: Arc<dyn Agents>,
     pub steps: Arc<dyn Steps>,
+    pub schedules: Arc<dyn Schedules>,
     pub escalations: Arc<dyn Escalations>,
     pub notices: Arc<dyn Notices>,
     pub archive: Arc<dyn Archive>,

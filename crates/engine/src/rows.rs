@@ -57,6 +57,7 @@ fn take_touched(floor: &mut Floor) -> Vec<Row> {
     collect(&mut floor.mutes, &mut rows);
     collect(&mut floor.pins, &mut rows);
     collect(&mut floor.runs, &mut rows);
+    collect(&mut floor.schedules, &mut rows);
     rows
 }
 
@@ -145,6 +146,7 @@ pub fn load(floor: &mut Floor, rows: Vec<Row>) -> StoreResult<()> {
             "mute" => place(&mut floor.mutes, rows)?,
             "pin" => place(&mut floor.pins, rows)?,
             "run" => place(&mut floor.runs, rows)?,
+            "schedule" => place(&mut floor.schedules, rows)?,
             other => return Err(StoreError::Corrupt(format!("unknown kind of row {other:?}"))),
         }
     }

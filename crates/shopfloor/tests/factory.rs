@@ -92,6 +92,8 @@ mod reverts;
 mod reviews;
 #[path = "factory/runs.rs"]
 mod runs;
+#[path = "factory/schedules.rs"]
+mod schedules;
 #[path = "factory/signals.rs"]
 mod signals;
 #[path = "factory/signing.rs"]

@@ -69,6 +69,8 @@ pub enum Whim {
     /// Wants a formula carried out; and not any more.
     AskForRun,
     CancelRun,
+    /// Sets the schedules up, or pauses or resumes one.
+    Schedule,
     /// Looks at what is waiting for a person, and sometimes acts.
     LookAround,
 }
@@ -257,6 +259,7 @@ impl World {
             }
             Whim::AskForRun => return Some(self.ask_for_run(project)),
             Whim::CancelRun => return self.cancel_run(project, floor),
+            Whim::Schedule => return self.schedule(project, floor),
             Whim::LookAround => return self.look_around(project, floor),
         }
         None

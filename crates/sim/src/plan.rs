@@ -217,6 +217,11 @@ pub fn whims(world: &mut World) -> Vec<(Time, Whim)> {
         for _ in 0..world.wishes.range(1, 3) {
             let at = now + Duration::from_secs(world.wishes.below(5 * 3600));
             plan.push((at, Whim::AskForRun));
+            if world.wishes.permille(400) {
+                for _ in 0..3 {
+                    plan.push((at + Duration::from_secs(world.wishes.below(40_000)), Whim::Schedule));
+                }
+            }
             if world.wishes.permille(150) {
                 plan.push((at + Duration::from_secs(world.wishes.below(3600)), Whim::CancelRun));
             }

@@ -45,6 +45,7 @@ pub fn of_project<'f>(floor: &'f Floor, worlds: &Worlds, project: &ProjectName) 
         staff: |row| row.project == *project;
         tries: |row| row.project == *project;
         runs: |row| row.project == *project;
+        schedules: |row| row.project == *project;
     }
     Cow::Owned(own)
 }

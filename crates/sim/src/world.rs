@@ -7,6 +7,7 @@ use crate::agents::Proc;
 use crate::client::Client;
 use crate::forge::ForgeModel;
 use crate::git::{Git, Patch};
+use crate::ports::schedules::Timetable;
 use crate::ports::steps::Commands;
 use crate::rng::Rng;
 use crate::trouble::Stir;
@@ -145,6 +146,7 @@ pub struct World {
     pub told: BTreeMap<(EntryId, EntryEnd), u32>,
     /// The commands of runs.
     pub commands: Commands,
+    pub timetable: Timetable,
     /// What people want carried out is drawn from here: the other draws of a seed stay what they were.
     pub wishes: Rng,
     /// What was escalated: for which job, why, and about what.
@@ -223,6 +225,7 @@ impl World {
             told: BTreeMap::new(),
             escalated: BTreeSet::new(),
             commands: Commands::default(),
+            timetable: Timetable::default(),
             wishes: Rng::new(seed ^ 0xf0_4111a),
             set_up: BTreeMap::new(),
             setup_fails: None,

@@ -7,6 +7,7 @@ pub mod env;
 pub mod exit_watch;
 pub mod file_watch;
 pub mod lock;
+pub mod machine;
 mod proc_table;
 pub mod process;
 pub mod prune;

@@ -24,6 +24,7 @@ impl Action {
             Action::RunStep(step) => format!("job:{}", step.job),
             Action::VerifyStep(claim) => format!("job:{}", claim.job),
             Action::StopStep { run, .. } => format!("stop:{run}"),
+            Action::PlanRun(plan) => format!("schedule:{}/{}", plan.project, plan.schedule),
             Action::CollectReview { epoch, .. } => format!("session:{epoch}"),
             Action::RingInbox { epoch, .. } => format!("inbox:{epoch}"),
             Action::RunCi { run, .. } => format!("ci:{run}"),
@@ -118,6 +119,7 @@ impl Action {
         match self {
             Action::PrepareWorktree { .. } => "prepare_worktree",
             Action::StartSession(_) => "start_session",
+            Action::PlanRun(_) => "plan_run",
             Action::RunStep(_) => "run_step",
             Action::StopStep { .. } => "stop_step",
             Action::VerifyStep(_) => "verify_step",

@@ -1,9 +1,10 @@
 //! What came of an action: the ports' answers, as the core takes them in.
 
-use super::{ChainLink, CommandEnd, Conflict, JobHead, MovedBranch};
+use super::{ChainLink, CommandEnd, Conflict, JobHead, MovedBranch, PlannedRun};
 use crate::forge::Version;
 use crate::ids::{EntryId, PrNumber, Role, Sha};
 use crate::planner::{Link, TreeId};
+use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -153,6 +154,14 @@ pub struct StepRan {
     pub how: String,
     /// Bounded, and redacted.
     pub output: String,
+}
+
+/// When a schedule is next due, and what is to be run now if it is due.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunPlanned {
+    pub next: Option<Time>,
+    #[serde(flatten)]
+    pub what: PlannedRun,
 }
 
 /// Whether what a step was to bring about is there; if not, why.
@@ -401,6 +410,7 @@ pub enum Outcome {
     Labelled(Labelled),
     WorktreeReady(WorktreeReady),
     SetupFailed(SetupFailed),
+    RunPlanned(RunPlanned),
     StepRan(StepRan),
     StepVerified(StepVerified),
     SessionStarted(SessionStarted),

@@ -10,6 +10,7 @@ impl Action {
             Action::RingInbox { .. } => None,
             Action::StartSession(start) => Some(&start.project),
             Action::RunStep(step) => Some(&step.project),
+            Action::PlanRun(plan) => Some(&plan.project),
             Action::VerifyStep(claim) => Some(&claim.project),
             Action::Tell(telling) => Some(&telling.project),
             Action::PrepareWorktree { project, .. }

@@ -7,7 +7,7 @@
 //! - Whatever handles a timer changes its record so that it is no longer due; else the daemon would never sleep.
 
 use super::{EntryState, Floor, MessageState, SessionState, Staff};
-use crate::ids::{EntryId, Epoch, JobId, MessageId, ProjectName, QueueId, RunNumber};
+use crate::ids::{EntryId, Epoch, JobId, MessageId, ProjectName, QueueId, RunNumber, ScheduleName};
 use crate::table::Record;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,8 @@ pub enum Due {
     Config(ProjectName),
     /// The run has to be through with its steps.
     Run(RunNumber),
+    /// The schedule's time has come, or there may be room for what was put off.
+    Schedule(ProjectName, ScheduleName),
     /// Agents cannot work: people are reminded, or one agent tries.
     Staff(ProjectName),
     /// Dependencies that look wrong are looked at again.
@@ -76,6 +78,7 @@ impl Due {
             Due::Trouble(_) => "trouble",
             Due::Config(_) => "config",
             Due::Run(_) => "run",
+            Due::Schedule(..) => "schedule",
             Due::Staff(_) => "staff",
             Due::Dependencies(_) => "dependencies",
             Due::Queue(_) => "queue",
@@ -102,6 +105,7 @@ impl fmt::Display for Due {
                 write!(f, "{}, {}", queue.project, queue.branch_in_words())
             }
             Due::Run(run) => write!(f, "run {run}"),
+            Due::Schedule(project, name) => write!(f, "{project}, {name}"),
             Due::Entry(entry) | Due::Wait(entry) => write!(f, "entry {entry}"),
         }
     }
@@ -157,6 +161,9 @@ impl Floor {
             timer(again, Due::Config(pin.project.clone()))
         });
         let runs = self.runs.iter().map(|run| timer(run.due(), Due::Run(run.number)));
+        let schedules = self.schedules.iter().map(|schedule| {
+            timer(schedule.due(), Due::Schedule(schedule.project.clone(), schedule.name.clone()))
+        });
         let doubts = self.issues.iter().map(|issue| {
             issue.deps_due.map(|at| Timer { at, due: Due::Dependencies(issue.project.clone()) })
         });
@@ -169,8 +176,8 @@ impl Floor {
             _ => timer(self.wait_told_at(entry), Due::Wait(entry.id)),
         });
         let records = sessions.chain(messages).chain(jobs).chain(projects);
-        let all =
-            records.chain(staff).chain(pins).chain(runs).chain(doubts).chain(queues).chain(entries).flatten();
+        let all = records.chain(staff).chain(pins).chain(runs).chain(schedules);
+        let all = all.chain(doubts).chain(queues).chain(entries).flatten();
         all.map(|timer| match self.mutes.get(&timer.due) {
             Some(mute) => Timer { at: timer.at.max(mute.until), ..timer },
             None => timer,

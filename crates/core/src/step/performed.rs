@@ -23,6 +23,7 @@ impl Turn<'_> {
             (Action::PrepareWorktree { job, .. }, Outcome::SetupFailed(failed)) => {
                 self.setup_failed(*job, failed);
             }
+            (Action::PlanRun(plan), Outcome::RunPlanned(planned)) => self.run_planned(plan, planned),
             (Action::RunStep(step), Outcome::StepRan(ran)) => self.step_ran(step, ran),
             (Action::VerifyStep(claim), Outcome::StepVerified(seen)) => self.step_verified(claim, seen),
             (Action::CheckAgents { project }, Outcome::AgentsChecked(seen)) => self.staff_seen(project, seen),
@@ -182,6 +183,7 @@ impl Turn<'_> {
                     self.stale(*job, reason);
                 }
             }
+            Action::PlanRun(plan) => self.plan_impossible(plan, &reason),
             Action::StartSession(start) => self.session_impossible(start, &reason),
             Action::RunStep(RunStep { run, step, attempt, .. })
             | Action::VerifyStep(VerifyStep { run, step, attempt, .. }) => {

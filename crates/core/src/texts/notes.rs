@@ -2,7 +2,9 @@
 
 use super::{reasons, span};
 use crate::effect::Verdict;
-use crate::ids::{Epoch, FormulaName, JobId, MessageId, PrNumber, Role, RunNumber, Sha, StepId, Target};
+use crate::ids::{
+    Epoch, FormulaName, JobId, MessageId, PrNumber, Role, RunNumber, ScheduleName, Sha, StepId, Target,
+};
 use crate::liveness::State;
 use crate::phase::Phase;
 use crate::recipe::Flaw;
@@ -115,6 +117,26 @@ pub fn cannot_merge_branch(branch: &str, why: &str) -> String {
 
 pub fn cannot_try(branch: &str, why: &str) -> String {
     format!("a person asked to try {branch}, but {why}")
+}
+
+pub fn run_put_off(schedule: &ScheduleName, why: &str) -> String {
+    format!("schedule {schedule} is due, and put off: {why}")
+}
+
+pub fn run_passed_over(schedule: &ScheduleName, why: &str) -> String {
+    format!("schedule {schedule} was due, and passed over: {why}")
+}
+
+pub fn schedule_failed(schedule: &ScheduleName, why: &str) -> String {
+    format!("schedule {schedule} is due, and cannot be run: {why}")
+}
+
+pub fn schedule_paused(schedule: &ScheduleName, by: &str) -> String {
+    format!("schedule {schedule} was paused by {by}")
+}
+
+pub fn schedule_resumed(schedule: &ScheduleName, by: &str) -> String {
+    format!("schedule {schedule} was resumed by {by}")
 }
 
 pub fn run_asked(run: RunNumber, formula: &FormulaName, by: &str) -> String {

@@ -3,7 +3,7 @@
 
 use super::{checks, count, issues, span};
 use crate::effect::{Action, CiReport, Outcome};
-use crate::ids::{IssueNumber, Sha, StepId};
+use crate::ids::{IssueNumber, RunNumber, ScheduleName, Sha, StepId};
 use crate::label::Label;
 use crate::runtime::ErrorKind;
 use crate::state::StoodOn;
@@ -336,6 +336,20 @@ pub fn run_took_too_long(lifetime: Duration) -> String {
 
 pub fn run_is_stuck() -> &'static str {
     "a bug in shopfloor: its steps wait for what is never over"
+}
+
+/// Of a schedule's time at which the floor was down.
+pub fn missed() -> &'static str {
+    "nobody was there at that time"
+}
+
+pub fn run_goes_on(run: RunNumber) -> String {
+    format!("run {run} of the same formula goes on")
+}
+
+/// Who asks for a run that is due.
+pub fn by_schedule(schedule: &ScheduleName) -> String {
+    format!("schedule {schedule}")
 }
 
 pub fn nothing_to_do() -> &'static str {

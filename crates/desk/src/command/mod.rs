@@ -10,6 +10,7 @@ mod job;
 mod pull;
 mod queue;
 mod run;
+mod schedule;
 mod tries;
 mod work;
 

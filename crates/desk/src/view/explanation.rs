@@ -194,6 +194,7 @@ fn concerns(
         | Action::FindPrimary { .. }
         | Action::CreateIssue { .. }
         | Action::CancelCi { .. }
+        | Action::PlanRun(_)
         | Action::StopStep { .. }
         | Action::Tidy(_) => false,
     }

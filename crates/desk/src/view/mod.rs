@@ -17,6 +17,7 @@ pub mod pull;
 pub mod question;
 pub mod queue;
 pub mod run;
+pub mod schedule;
 pub mod session;
 pub mod stats;
 pub mod status;

@@ -69,6 +69,7 @@ fn about(floor: &Floor, due: &Due) -> (Option<ProjectName>, String) {
         | Due::Config(project)
         | Due::Staff(project)
         | Due::Dependencies(project) => Some((Some(project.clone()), project.to_string())),
+        Due::Schedule(project, name) => Some((Some(project.clone()), format!("schedule {name}"))),
         Due::Run(number) => floor.runs.get(number).map(|run| (Some(run.project.clone()), due.to_string())),
         Due::Queue(queue) | Due::Signing(queue) => {
             Some((Some(queue.project.clone()), format!("merge queue of {}", queue.branch_in_words())))
@@ -94,6 +95,7 @@ fn then(due: &Due) -> &'static str {
         Due::Job(_) => "its state has lasted as long as it may",
         Due::Trouble(_) => "people are asked to look at what still fails",
         Due::Config(_) => "people are reminded of the configuration that nobody has accepted",
+        Due::Schedule(..) => "its formula is run, if there is room",
         Due::Run(_) => "it has taken too long, and ends",
         Due::Staff(_) => "agents that cannot work are tried again, or reported again",
         Due::Dependencies(_) => "dependencies that look wrong are looked at again",

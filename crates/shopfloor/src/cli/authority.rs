@@ -120,6 +120,7 @@ pub(super) fn needed(command: &Command) -> Needed {
         | Command::Formula(_)
         | Command::Run(_)
         | Command::Runs(_)
+        | Command::Schedule(_)
         | Command::MergeQueue(_) => Needed::Capability(Capability::Look),
         // The others are for people, or for the programs that people run sessions with.
         _ => Needed::Orchestrating,
@@ -145,6 +146,7 @@ fn persons(command: &Command) -> Option<&'static str> {
         Command::Rescue(args) => args.persons(),
         Command::Formula(args) => args.persons(),
         Command::Run(args) => args.persons(),
+        Command::Schedule(args) => args.persons(),
         Command::Session(args) => args.persons(),
         Command::Hook(args) => args.persons(),
         Command::Config(args) => args.persons(),

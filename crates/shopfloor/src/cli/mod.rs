@@ -41,6 +41,7 @@ mod questions;
 mod rescue;
 mod resume;
 mod runs;
+mod schedule;
 mod session;
 mod status;
 mod statusline;
@@ -106,6 +107,7 @@ enum Command {
     Formula(formula::FormulaArgs),
     Runs(runs::RunsArgs),
     Run(runs::RunArgs),
+    Schedule(schedule::ScheduleArgs),
     Step(step::StepArgs),
     Pause(pause::PauseArgs),
     Resume(resume::ResumeArgs),
@@ -243,6 +245,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Rescue(args) => rescue::run(context, args),
         Command::Run(args) => runs::run(context, &args),
         Command::Runs(args) => runs::list(context, &args),
+        Command::Schedule(args) => schedule::run(context, args),
         Command::Session(args) => session::run(context, args),
         Command::Status(args) => status::run(context, args),
         Command::Statusline => statusline::run(),

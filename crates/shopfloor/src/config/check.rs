@@ -5,6 +5,7 @@ use super::error::ConfigError;
 use super::isolation::is_usable;
 use super::load::{choose, kind};
 use super::retention::JOURNAL_MIN;
+use super::schedule;
 use super::source::{Source, title};
 use super::{Agent, Agents, Ci, FloorConfig, Merge, ProjectConfig, Runtime, Worktree};
 use shopfloor_adapters::git::origin::checked_url;
@@ -19,7 +20,8 @@ use toml::de::{DeTable, DeValue};
 type Checked = Result<(), ConfigError>;
 
 /// The keys whose values are tables, in either file.
-const TABLES: [&str; 17] = [
+const TABLES: [&str; 18] = [
+    "schedules",
     "project",
     "forge",
     "ci",
@@ -40,8 +42,8 @@ const TABLES: [&str; 17] = [
 ];
 
 /// The keys whose values are one word of a few.
-const WORDS: [&str; 8] =
-    ["runtime", "kind", "method", "on_failed", "on_already_done", "mcp", "level", "accept"];
+const WORDS: [&str; 9] =
+    ["runtime", "kind", "method", "on_failed", "on_already_done", "on_missed", "mcp", "level", "accept"];
 
 /// Serde takes an array for a struct, element by element in the order of its fields, and a table for
 /// an enum. Nobody means that, and an empty array would silently stand for all defaults.
@@ -216,6 +218,7 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
     deadline(source, &["rescue", "keep_for"], config.rescue.keep_for)?;
     deadline(source, &["rescue", "keep_worktrees"], config.rescue.keep_worktrees)?;
     deadline(source, &["rescue", "keep_logs"], config.rescue.keep_logs)?;
+    schedule::check(source, &config.schedules)?;
     deadline(source, &["limits", "renotify"], limits.renotify)?;
     deadline(source, &["limits", "escalate"], limits.escalate)
 }

@@ -26,6 +26,7 @@ mod policy;
 mod ports;
 mod retention;
 pub mod runtimes;
+pub mod schedule;
 pub mod schema;
 pub mod secrets;
 mod sessions;
@@ -50,6 +51,7 @@ pub use merge::*;
 pub use model::*;
 pub use ports::PortRange;
 pub use retention::{Keep, Retention};
+pub use schedule::ScheduleConfig;
 pub use sessions::ProjectSessions;
 
 #[cfg(test)]

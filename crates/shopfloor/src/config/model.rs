@@ -7,6 +7,7 @@ use super::duration::Span;
 use super::hand::{HandStep, Verify};
 use super::merge::{Merge, Review};
 use super::ports::PortRange;
+use super::schedule::ScheduleConfig;
 use super::sessions::ProjectSessions;
 use super::settings::settings;
 use schemars::JsonSchema;
@@ -52,6 +53,9 @@ pub struct ProjectConfig {
     /// How `shopfloor verify` looks at the work, by step.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub verify: BTreeMap<String, Verify>,
+    /// When formulas are run by themselves.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub schedules: BTreeMap<String, ScheduleConfig>,
 }
 
 impl ProjectConfig {
@@ -139,6 +143,10 @@ pub struct Limits {
     /// What fails through no fault of a change (a disk, a server, a tool) is retried until it works; after this
     /// long, a human is asked to look.
     pub trouble: Span,
+    /// What is due by a schedule waits until this much memory is available, in MB; 0: it does not.
+    pub min_memory: u32,
+    /// What is due by a schedule waits until the load of the last minute is at most this for each core; 0: it does not.
+    pub max_load: u32,
 }
 
 settings!(Limits {
@@ -157,7 +165,7 @@ settings!(Limits {
     renotify: renotify_after,
     escalate: escalate_after,
     trouble: trouble_after,
-} and {});
+} and { min_memory: 2000, max_load: 4 });
 
 /// What is done to an issue's worktree before an agent works in it, and before it is removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

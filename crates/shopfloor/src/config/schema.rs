@@ -35,8 +35,20 @@ mod tests {
         assert_eq!(
             keys,
             [
-                "agents", "ci", "forge", "limits", "merge", "project", "rescue", "review", "secrets",
-                "sessions", "steps", "verify", "worktree"
+                "agents",
+                "ci",
+                "forge",
+                "limits",
+                "merge",
+                "project",
+                "rescue",
+                "review",
+                "schedules",
+                "secrets",
+                "sessions",
+                "steps",
+                "verify",
+                "worktree"
             ]
         );
         let limits = &schema["$defs"]["Limits"];

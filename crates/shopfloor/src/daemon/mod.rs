@@ -10,6 +10,7 @@ mod orphans;
 mod panes;
 mod people;
 mod proxy;
+pub(crate) mod schedules;
 mod seed_files;
 mod signs;
 mod socket;
@@ -284,6 +285,7 @@ fn ports(
             configs: projects.setup_lookup(),
             verifiers: projects.verifiers(),
         }),
+        schedules: Arc::new(schedules::Timetable { projects: projects.clone() }),
         escalations: Arc::new(EscalationFiles {
             layout: layout.clone(),
             moment: shopfloor_desk::time::moment,

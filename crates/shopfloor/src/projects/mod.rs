@@ -26,11 +26,11 @@ use shopfloor_core::allow::Allowed;
 use shopfloor_core::ci::SkipPaths;
 use shopfloor_core::effect::VerifyStep;
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::{ProjectName, Role};
+use shopfloor_core::ids::{ProjectName, Role, ScheduleName};
 use shopfloor_core::policy::Policy;
 use shopfloor_core::redact::Redactor;
 use shopfloor_core::runtime::Values;
-use shopfloor_core::state::{Floor, Pin};
+use shopfloor_core::state::{Floor, Pin, SchedulePlan};
 use shopfloor_desk::Error;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -305,12 +305,13 @@ impl Projects {
         let changed = known.is_none_or(|old| {
             old.config.policy() != new.config.policy()
                 || old.config.agents != new.config.agents
+                || old.config.schedules != new.config.schedules
                 || old.withheld != new.withheld
         });
-        let event = project_event(&new, &self.floor);
+        let events = project_events(&new, &self.floor);
         self.put(new);
         let seen = self.looked_at(name, checkout).map_err(|e| e.message)?;
-        Ok(changed.then_some(event).into_iter().chain(seen).collect())
+        Ok(events.into_iter().filter(|_| changed).chain(seen).collect())
     }
 
     /// Takes over variables of somebody who may say so; others than the projects name are left alone. The
@@ -372,12 +373,14 @@ impl Projects {
     /// Events for what differs from what the floor knows.
     pub fn events(&self, floor: &Floor) -> Vec<Event> {
         let differs = |p: &Loaded| {
-            floor
-                .projects
-                .get(&p.config.project.name)
-                .is_none_or(|known| known.policy != policy(p, &self.floor) || known.paused.is_some())
+            let name = &p.config.project.name;
+            let mine = floor.schedules.iter().filter(|schedule| schedule.project == *name);
+            let planned: BTreeMap<_, _> = mine.map(|s| (s.name.clone(), s.plan.clone())).collect();
+            let known = floor.projects.get(name);
+            known.is_none_or(|known| known.policy != policy(p, &self.floor) || known.paused.is_some())
+                || planned != plans(p)
         };
-        self.all().iter().filter(|p| differs(p)).map(|p| project_event(p, &self.floor)).collect()
+        self.all().iter().filter(|p| differs(p)).flat_map(|p| project_events(p, &self.floor)).collect()
     }
 
     /// Runs of checks at once: more than a merge queue can use, so that it cannot hold up pull
@@ -546,13 +549,23 @@ impl Projects {
     }
 }
 
-/// A project's event for the core.
-fn project_event(project: &Loaded, floor: &FloorConfig) -> Event {
-    Event::ProjectSet {
-        project: project.config.project.name.clone(),
-        checkout: project.checkout.display().to_string(),
-        policy: policy(project, floor),
-    }
+/// What the core is told of a project.
+fn project_events(project: &Loaded, floor: &FloorConfig) -> [Event; 2] {
+    let name = &project.config.project.name;
+    [
+        Event::ProjectSet {
+            project: name.clone(),
+            checkout: project.checkout.display().to_string(),
+            policy: policy(project, floor),
+        },
+        Event::SchedulesSet { project: name.clone(), plans: plans(project) },
+    ]
+}
+
+/// A loaded configuration's schedules have names that are good.
+fn plans(project: &Loaded) -> BTreeMap<ScheduleName, SchedulePlan> {
+    let all = project.config.schedules.iter();
+    all.filter_map(|(name, schedule)| Some((name.parse().ok()?, schedule.plan()))).collect()
 }
 
 /// What the core decides by: the project's own settings and the floor's.

@@ -2,9 +2,9 @@
 
 use super::Checker;
 use crate::world::World;
-use shopfloor_core::ids::{RunNumber, StepId};
-use shopfloor_core::state::{Floor, RunState, StepState};
-use std::collections::BTreeSet;
+use shopfloor_core::ids::{RunNumber, ScheduleName, StepId};
+use shopfloor_core::state::{Floor, Planning, RunState, StepState};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is remembered of them.
 #[derive(Default)]
@@ -13,6 +13,7 @@ pub struct Seen {
     over: BTreeSet<(RunNumber, StepId)>,
 }
 
+const WAITS: &str = "7 every wait has a deadline";
 const ORDER: &str = "4 a run's steps are carried out once and in order";
 
 impl Checker {
@@ -55,6 +56,30 @@ impl Checker {
         for text in broken {
             world.broken(ORDER, text);
         }
+        self.schedules_are_kept(world, floor);
+    }
+
+    /// For each time that a schedule was due, at most one run; and one that is in force knows what is next.
+    fn schedules_are_kept(&self, world: &mut World, floor: &Floor) {
+        let mut runs: BTreeMap<&ScheduleName, usize> = BTreeMap::new();
+        floor.runs.iter().filter_map(|run| run.schedule.as_ref()).for_each(|name| {
+            *runs.entry(name).or_default() += 1;
+        });
+        let mut broken = Vec::new();
+        for (name, runs) in runs {
+            let due = world.timetable.ready.get(name).map_or(0, BTreeSet::len);
+            if runs > due {
+                broken.push((ORDER, format!("schedule {name} has {runs} runs for {due} times")));
+            }
+        }
+        for schedule in floor.schedules.iter().filter(|schedule| schedule.is_in_force()) {
+            if schedule.next.is_none() && schedule.planning == Planning::Nothing {
+                broken.push((WAITS, format!("nobody knows when schedule {} is due", schedule.name)));
+            }
+        }
+        for (invariant, text) in broken {
+            world.broken(invariant, text);
+        }
     }
 
     /// Whether people know of a run's job.
@@ -63,7 +88,7 @@ impl Checker {
         let staffed = floor.outages().next().is_none();
         let free = floor.jobs.iter().all(|job| !job.is_live());
         if let Some(run) = floor.runs.iter().find(waits).filter(|_| room && staffed && free) {
-            world.broken("7 every wait has a deadline", format!("run {} was never begun", run.number));
+            world.broken(WAITS, format!("run {} was never begun", run.number));
         }
     }
 }

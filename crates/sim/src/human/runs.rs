@@ -4,9 +4,12 @@ use crate::world::World;
 use shopfloor_core::event::{Event, RunAsk};
 use shopfloor_core::ids::{FormulaName, ProjectName, Role, StepId};
 use shopfloor_core::recipe::{Context, Recipe, Step};
-use shopfloor_core::state::{Floor, Run};
+use shopfloor_core::state::{Floor, OnMissed, Run, Schedule, SchedulePlan};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// Those that there are.
+const FORMULAS: [&str; 2] = ["tidy", "report"];
 
 impl World {
     pub(super) fn ask_for_run(&mut self, project: &ProjectName) -> Event {
@@ -25,14 +28,50 @@ impl World {
         Some(Event::RunCancelled { project: project.clone(), run })
     }
 
-    /// Up to five steps, each of which may need the ones before it.
+    /// Has other schedules than before, or pauses or resumes one.
+    pub(super) fn schedule(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
+        let known: Vec<&Schedule> = floor.schedules.iter().collect();
+        let by = "person".to_owned();
+        match self.rng.pick(&known).filter(|_| known.len() > 1).map(|s| (s.name.clone(), s.paused.is_some()))
+        {
+            Some((schedule, true)) => {
+                self.saw("schedule resumed");
+                Some(Event::ScheduleResumed { project: project.clone(), schedule, by })
+            }
+            Some((schedule, false)) if self.rng.permille(600) => {
+                self.saw("schedule paused");
+                Some(Event::SchedulePaused { project: project.clone(), schedule, by })
+            }
+            _ => {
+                self.saw("schedules set");
+                let plans = (0..2).map(|n| {
+                    let plan = SchedulePlan {
+                        formula: FORMULAS[n].parse().expect("a name"),
+                        cron: format!("{} * * * *", self.rng.below(60)),
+                        tz: None,
+                        vars: BTreeMap::new(),
+                        timeout: None,
+                        on_missed: if self.rng.permille(500) { OnMissed::Once } else { OnMissed::Skip },
+                        enabled: self.rng.permille(900),
+                    };
+                    (format!("s{n}").parse().expect("a name"), plan)
+                });
+                Some(Event::SchedulesSet { project: project.clone(), plans: plans.collect() })
+            }
+        }
+    }
+
     fn some_recipe(&mut self) -> Recipe {
-        let formula = ["tidy", "report"][self.rng.below(2) as usize];
-        let formula: FormulaName = formula.parse().expect("a name");
+        let formula = FORMULAS[self.rng.below(2) as usize].parse().expect("a name");
+        self.recipe_of(&formula)
+    }
+
+    /// Up to five steps, each of which may need the ones before it.
+    pub(crate) fn recipe_of(&mut self, formula: &FormulaName) -> Recipe {
         let count = self.rng.range(1, 5);
         let steps: Vec<Step> = (0..count).map(|number| self.some_step(number)).collect();
         Recipe {
-            formula,
+            formula: formula.clone(),
             version: "1".into(),
             description: "what has to be done".into(),
             role: Role::DEV,

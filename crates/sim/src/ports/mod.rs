@@ -5,6 +5,7 @@ mod chain;
 mod ci;
 mod forge;
 mod merger;
+pub mod schedules;
 pub mod steps;
 mod workspace;
 
@@ -29,6 +30,7 @@ pub fn ports(world: &Shared) -> Ports {
         forges: Arc::new(forge::FakeForge(world.clone())),
         agents: Arc::new(agents::FakeAgents(world.clone())),
         steps: Arc::new(steps::FakeSteps(world.clone())),
+        schedules: Arc::new(schedules::FakeSchedules(world.clone())),
         escalations: Arc::new(Record(world.clone())),
         notices: Arc::new(FakeNotices(world.clone())),
         archive: Arc::new(FakeArchive(world.clone())),

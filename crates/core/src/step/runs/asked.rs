@@ -43,6 +43,9 @@ impl Turn<'_> {
             state: RunState::Waiting,
         };
         self.floor.runs.put(Runs(()), run);
+        if let Some(schedule) = &ask.schedule {
+            self.schedule_runs(project, schedule, number);
+        }
         self.note(NoteKind::RunState, project, None, notes::run_asked(number, formula, &ask.by));
     }
 

@@ -80,6 +80,7 @@ impl Turn<'_> {
 
     fn run_ended(&mut self, number: RunNumber, result: RunResult, reason: &str) {
         let now = self.now;
+        self.schedule_ran(number, result);
         let Some(run) = self.floor.run_mut(number) else { return };
         let job = run.job();
         run.state = RunState::Ended { result, reason: reason.to_owned(), at: now, job };

@@ -1,4 +1,4 @@
-//! Runs of formulas. Owns them.
+//! Runs of formulas, and the schedules by which they are due. Owns them.
 //!
 //! Others may ask it to take a run in, to end it, and tell it what became of its steps and of its job. A run is carried
 //! out by a job of its own, which has the worktree, the agent and the branch; what is to be done next, the run says.
@@ -11,6 +11,7 @@
 
 mod asked;
 mod end;
+mod schedules;
 mod steps;
 
 pub use asked::may_run;

@@ -1,11 +1,11 @@
 //! Runs of formulas: commands first, the agent when it is its turn, one thing after another, and an end.
 
 use super::*;
-use crate::effect::RunStep;
+use crate::effect::{PlannedRun, RunStep};
 use crate::event::{RunAsk, StepSaid};
 use crate::ids::{Assignment, Role, RunNumber, StepId};
 use crate::recipe::{Context, Recipe, Step as Part};
-use crate::state::{End, Run, RunResult, StepState};
+use crate::state::{Came, End, OnMissed, Run, RunResult, Schedule, SchedulePlan, StepState};
 use crate::step::{NotAStep, may_run, may_say};
 
 const RUN: RunNumber = RunNumber(1);
@@ -57,11 +57,15 @@ impl Scene {
     fn run(steps: Vec<Part>) -> Scene {
         let mut scene = Scene::new(Policy::default());
         scene.event(ask(steps));
-        scene.answer(
+        scene.worktree_ready();
+        scene
+    }
+
+    fn worktree_ready(&mut self) -> &mut Self {
+        self.answer(
             "prepare_worktree",
             Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }),
-        );
-        scene
+        )
     }
 
     fn the_run(&self) -> &Run {
@@ -280,4 +284,143 @@ fn an_agent_that_waits_for_a_command_is_told_when_it_has_ended() {
     assert!(!scene.has("start_session"), "{:?}", scene.names());
     scene.ran(0);
     assert!(scene.has("start_session"), "{:?}", scene.names());
+}
+
+// ---- schedules ---------------------------------------------------------------------------------
+
+fn plan_of(on_missed: OnMissed) -> SchedulePlan {
+    SchedulePlan {
+        formula: "tidy".parse().expect("a name"),
+        cron: "0 6 * * *".into(),
+        tz: None,
+        vars: Default::default(),
+        timeout: None,
+        on_missed,
+        enabled: true,
+    }
+}
+
+impl Scene {
+    /// A schedule that is due in an hour.
+    fn scheduled(on_missed: OnMissed) -> Scene {
+        let mut scene = Scene::new(Policy::default());
+        let plans = [("daily".parse().expect("a name"), plan_of(on_missed))].into();
+        scene.event(Event::SchedulesSet { project: project(), plans });
+        let next = scene.now + HOUR;
+        scene.planned(Some(next), PlannedRun::NotDue)
+    }
+
+    fn planned(mut self, next: Option<Time>, what: PlannedRun) -> Scene {
+        self.answer("plan_run", Outcome::RunPlanned(outcome::RunPlanned { next, what }));
+        self
+    }
+
+    fn ready(self, next: Option<Time>) -> Scene {
+        let recipe = Box::new(recipe(vec![command("look", &[])]));
+        self.planned(next, PlannedRun::Ready { recipe })
+    }
+
+    fn schedule(&self) -> &Schedule {
+        self.floor.schedules.iter().next().expect("there is a schedule")
+    }
+
+    fn came(&self) -> &Came {
+        &self.schedule().last.as_ref().expect("it was due").came
+    }
+}
+
+#[test]
+fn what_is_due_is_run_once_and_then_due_again() {
+    let mut scene = Scene::scheduled(OnMissed::Once);
+    assert_eq!(scene.schedule().next, Some(scene.now + HOUR));
+    scene.wait(HOUR);
+    // Asked once, however often it ticks.
+    scene.wait(Duration::from_secs(1));
+    let next = scene.now + 24 * HOUR;
+    let mut scene = scene.ready(Some(next));
+    assert_eq!(scene.the_run().by, "schedule daily");
+    assert_eq!(scene.schedule().next, Some(next));
+    scene.worktree_ready().ran(0).branch(0).settle();
+    assert_eq!(scene.came(), &Came::Run { run: RUN, result: Some(RunResult::Done) });
+    assert_eq!(scene.schedule().spent.runs, 1);
+}
+
+#[test]
+fn what_is_due_while_a_run_goes_on_is_passed_over() {
+    let mut scene = Scene::scheduled(OnMissed::Once);
+    scene.event(ask(vec![part("one", &[])]));
+    scene.wait(HOUR);
+    let next = scene.now + HOUR;
+    let scene = scene.ready(Some(next));
+    assert!(matches!(scene.came(), Came::Skipped { why } if why.contains("run 1")), "{:?}", scene.came());
+    assert_eq!((scene.floor.runs.iter().count(), scene.schedule().next), (1, Some(next)));
+}
+
+#[test]
+fn without_room_a_run_is_put_off_and_begun_when_there_is() {
+    let mut scene = Scene::scheduled(OnMissed::Skip);
+    scene.wait(HOUR);
+    let next = scene.now + HOUR;
+    let mut scene = scene.planned(Some(next), PlannedRun::NotNow { why: "memory".into() });
+    let put_off = scene.schedule().postponed.clone().expect("it is put off");
+    assert_eq!(put_off.why, "memory");
+    // However long that takes: it was not missed.
+    for _ in 0..10 {
+        scene.wait(Duration::from_secs(60));
+        scene = scene.planned(Some(next), PlannedRun::NotNow { why: "memory".into() });
+    }
+    assert_eq!(scene.noted(NoteKind::RunState), 1, "it is said once");
+    scene.wait(Duration::from_secs(60));
+    let scene = scene.ready(Some(next));
+    assert!(scene.schedule().postponed.is_none() && scene.floor.runs.iter().count() == 1);
+}
+
+#[test]
+fn what_was_missed_is_made_up_for_once_or_not_at_all() {
+    let mut scene = Scene::scheduled(OnMissed::Once);
+    scene.wait(100 * HOUR);
+    let next = scene.now + HOUR;
+    let scene = scene.ready(Some(next));
+    assert_eq!(scene.floor.runs.iter().count(), 1);
+
+    let mut scene = Scene::scheduled(OnMissed::Skip);
+    scene.wait(100 * HOUR);
+    let next = scene.now + HOUR;
+    let scene = scene.planned(Some(next), PlannedRun::NotDue);
+    assert!(matches!(scene.came(), Came::Skipped { .. }));
+    assert_eq!((scene.floor.runs.iter().count(), scene.schedule().next), (0, Some(next)));
+}
+
+#[test]
+fn a_schedule_that_is_paused_changed_or_gone_runs_nothing() {
+    let name = || "daily".parse().expect("a name");
+    let mut scene = Scene::scheduled(OnMissed::Once);
+    scene.wait(HOUR);
+    scene.event(Event::SchedulePaused { project: project(), schedule: name(), by: "ann".into() });
+    let next = scene.now + HOUR;
+    let mut scene = scene.ready(Some(next));
+    assert_eq!((scene.floor.runs.iter().count(), scene.schedule().next), (0, None));
+    scene.wait(100 * HOUR);
+    assert!(!scene.has("plan_run"));
+    scene.event(Event::ScheduleResumed { project: project(), schedule: name(), by: "ann".into() });
+    let next = scene.now + HOUR;
+    let mut scene = scene.planned(Some(next), PlannedRun::NotDue);
+    // As it was, it is due in an hour; as it is now, nobody knows yet.
+    let changed = SchedulePlan { cron: "0 7 * * *".into(), ..plan_of(OnMissed::Once) };
+    scene.event(Event::SchedulesSet { project: project(), plans: [(name(), changed)].into() });
+    assert_eq!(scene.schedule().next, None);
+    assert!(scene.has("plan_run"));
+    scene.event(Event::SchedulesSet { project: project(), plans: Default::default() });
+    assert_eq!(scene.floor.schedules.iter().count(), 0);
+}
+
+#[test]
+fn a_schedule_that_cannot_be_run_is_told_each_time() {
+    let mut scene = Scene::scheduled(OnMissed::Once);
+    scene.wait(HOUR);
+    let next = scene.now + HOUR;
+    let scene = scene.planned(Some(next), PlannedRun::Cannot { why: "no formula".into() });
+    assert_eq!(scene.noted(NoteKind::Escalation), 1);
+    assert_eq!(scene.came(), &Came::Failed { why: "no formula".into() });
+    assert_eq!(scene.schedule().next, Some(next));
 }

@@ -68,28 +68,17 @@ fn in_the_project(context: &Context) -> CliResult<BTreeMap<String, Vec<String>>>
 fn wrong(formula: &Result<Formula, ConfigError>, config: Option<&ProjectConfig>, file: &Path) -> Vec<String> {
     match formula {
         Err(e) => vec![e.to_string()],
-        Ok(formula) => config.map(|config| lacks(formula, config, file)).unwrap_or_default(),
-    }
-}
-
-/// What the project's configuration lacks of what the formula names.
-pub(super) fn lacks(formula: &Formula, config: &ProjectConfig, file: &Path) -> Vec<String> {
-    let file = file.display();
-    let mut lacks = Vec::new();
-    if formula.has_agent_steps() && config.agent(formula.role).is_none() {
-        lacks.push(format!("{file}: there is no [agents.{}], which carries out its steps", formula.role));
-    }
-    for step in &formula.steps {
-        if let Some(verifier) = step.verify.as_ref().filter(|name| !config.verify.contains_key(*name)) {
-            lacks.push(format!("{file}: there is no [verify.{verifier}], which step `{}` names", step.id));
+        Ok(formula) => {
+            let lacks = config.map(|config| formula.lacks(config)).unwrap_or_default();
+            lacks.into_iter().map(|lack| format!("{}: {lack}", file.display())).collect()
         }
     }
-    lacks
 }
 
 pub(super) fn usable(formula: &Formula, config: &ProjectConfig, file: &Path) -> CliResult<()> {
-    match lacks(formula, config, file).into_iter().next() {
-        Some(why) => Err(CliError::usage(why).hint("add it, and accept it with `shopfloor config accept`")),
+    match formula.lacks(config).into_iter().next() {
+        Some(why) => Err(CliError::usage(format!("{}: {why}", file.display()))
+            .hint("add it, and accept it with `shopfloor config accept`")),
         None => Ok(()),
     }
 }

@@ -16,6 +16,7 @@ pub use fill::{Place, fill};
 pub use library::{Found, Library};
 pub use vars::{Var, VarKind};
 
+use super::ProjectConfig;
 use super::duration::Span;
 use super::error::ConfigError;
 use super::hand::Scalar;
@@ -138,5 +139,19 @@ impl Formula {
 
     pub fn has_agent_steps(&self) -> bool {
         self.steps.iter().any(|step| step.run.is_none())
+    }
+
+    /// What a project's configuration lacks of what the formula names.
+    pub fn lacks(&self, config: &ProjectConfig) -> Vec<String> {
+        let mut lacks = Vec::new();
+        if self.has_agent_steps() && config.agent(self.role).is_none() {
+            lacks.push(format!("there is no [agents.{}], which carries out its steps", self.role));
+        }
+        for step in &self.steps {
+            if let Some(verifier) = step.verify.as_ref().filter(|name| !config.verify.contains_key(*name)) {
+                lacks.push(format!("there is no [verify.{verifier}], which step `{}` names", step.id));
+            }
+        }
+        lacks
     }
 }

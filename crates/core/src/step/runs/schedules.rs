@@ -1,0 +1,204 @@
+//! Schedules: what is due is planned, then run, put off or passed over. When it is next due, and what a formula comes
+//! to, the world says: cron and templates are none of the core's business.
+
+use super::{Runs, may_run};
+use crate::effect::{Action, PlanRun, PlannedRun, outcome};
+use crate::event::{NoteKind, RunAsk};
+use crate::ids::{JobId, ProjectName, RunNumber, ScheduleName};
+use crate::recipe::Recipe;
+use crate::state::{Came, LastTime, OnMissed, Planning, Postponed, RunResult, Schedule, SchedulePlan, Spent};
+use crate::step::Turn;
+use crate::texts::{notes, reasons};
+use crate::time::Time;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long after its time nobody can have been there.
+const MISSED_AFTER: Duration = Duration::from_secs(300);
+/// How often it is looked whether there is room now.
+const ROOM_AGAIN: Duration = Duration::from_secs(60);
+
+impl Turn<'_> {
+    /// The schedules of a project, all of them. What is known of one that stays as it is, stays.
+    pub(in crate::step) fn schedules_set(
+        &mut self,
+        project: &ProjectName,
+        plans: &BTreeMap<ScheduleName, SchedulePlan>,
+    ) {
+        let mine = |schedule: &&Schedule| schedule.project == *project;
+        let known: Vec<ScheduleName> =
+            self.floor.schedules.iter().filter(mine).map(|schedule| schedule.name.clone()).collect();
+        for gone in known.iter().filter(|name| !plans.contains_key(name)) {
+            self.floor.schedules.remove(Runs(()), &(project.clone(), gone.clone()));
+        }
+        for (name, plan) in plans {
+            let key = (project.clone(), name.clone());
+            match self.floor.schedules.get(&key) {
+                Some(known) if known.plan == *plan => continue,
+                Some(_) => {}
+                None => {
+                    let (project, name) = key.clone();
+                    let plan = plan.clone();
+                    let fresh = Schedule {
+                        project,
+                        name,
+                        plan,
+                        next: None,
+                        planning: Planning::Nothing,
+                        postponed: None,
+                        paused: None,
+                        last: None,
+                        spent: Spent::default(),
+                    };
+                    self.floor.schedules.put(Runs(()), fresh);
+                }
+            }
+            if let Some(schedule) = self.floor.schedules.edit(Runs(()), &key) {
+                schedule.plan = plan.clone();
+                (schedule.next, schedule.postponed) = (None, None);
+            }
+            self.plan_next(&key);
+        }
+    }
+
+    /// Orders the time at which it is next due.
+    fn plan_next(&mut self, key: &(ProjectName, ScheduleName)) {
+        let in_force = self.floor.schedules.get(key).is_some_and(Schedule::is_in_force);
+        let planning = if in_force { Planning::Next } else { Planning::Nothing };
+        self.order_plan(key, planning);
+    }
+
+    fn order_plan(&mut self, key: &(ProjectName, ScheduleName), planning: Planning) {
+        let Some(schedule) = self.floor.schedules.edit(Runs(()), key) else { return };
+        schedule.planning = planning;
+        let due = match planning {
+            Planning::Nothing => return,
+            Planning::Next => None,
+            Planning::Due(at) => Some(at),
+        };
+        let (plan, (project, name)) = (schedule.plan.clone(), key.clone());
+        self.act(Action::PlanRun(PlanRun { project, schedule: name, plan, due }));
+    }
+
+    pub(in crate::step) fn schedule_due(&mut self, project: &ProjectName, name: &ScheduleName) {
+        let (now, key) = (self.now, (project.clone(), name.clone()));
+        let Some(schedule) = self.floor.schedules.get(&key) else { return };
+        let Some(due) = schedule.next else { return };
+        let missed = schedule.postponed.is_none() && now.since(due) > MISSED_AFTER;
+        if missed && schedule.plan.on_missed == OnMissed::Skip {
+            self.came(&key, Came::Skipped { why: reasons::missed().to_owned() });
+            return self.plan_next(&key);
+        }
+        self.order_plan(&key, Planning::Due(due));
+    }
+
+    pub(in crate::step) fn run_planned(&mut self, action: &PlanRun, planned: &outcome::RunPlanned) {
+        let PlanRun { project, schedule: name, plan, due } = action;
+        let key = (project.clone(), name.clone());
+        let (now, asked) = (self.now, due.map_or(Planning::Next, Planning::Due));
+        let Some(schedule) = self.floor.schedules.edit(Runs(()), &key) else { return };
+        // It was changed, paused or taken out meanwhile.
+        if schedule.plan != *plan || schedule.planning != asked {
+            return;
+        }
+        schedule.planning = Planning::Nothing;
+        if let PlannedRun::NotNow { why } = &planned.what {
+            let since = schedule.postponed.as_ref().map_or(now, |postponed| postponed.since);
+            let first = schedule.postponed.is_none();
+            let again_at = now + ROOM_AGAIN;
+            schedule.postponed = Some(Postponed { since, why: why.clone(), again_at });
+            if first {
+                self.note(NoteKind::RunState, project, None, notes::run_put_off(name, why));
+            }
+            return;
+        }
+        schedule.next = planned.next;
+        schedule.postponed = None;
+        match &planned.what {
+            PlannedRun::NotDue | PlannedRun::NotNow { .. } => {}
+            PlannedRun::Ready { recipe } => self.run_is_due(&key, recipe),
+            PlannedRun::Cannot { why } => self.schedule_failed(&key, why),
+        }
+    }
+
+    fn run_is_due(&mut self, key: &(ProjectName, ScheduleName), recipe: &Recipe) {
+        let (project, name) = key;
+        if let Err(run) = may_run(self.floor, project, &recipe.formula) {
+            let why = reasons::run_goes_on(run);
+            self.note(NoteKind::RunState, project, None, notes::run_passed_over(name, &why));
+            return self.came(key, Came::Skipped { why });
+        }
+        let by = reasons::by_schedule(name);
+        let ask = RunAsk { recipe: recipe.clone(), by, schedule: Some(name.clone()) };
+        self.run_asked(project, &ask);
+    }
+
+    /// It can never be run as it is: people are told each time that it is due.
+    fn schedule_failed(&mut self, key: &(ProjectName, ScheduleName), why: &str) {
+        self.note(NoteKind::Escalation, &key.0, None, notes::schedule_failed(&key.1, why));
+        self.came(key, Came::Failed { why: why.to_owned() });
+    }
+
+    pub(in crate::step) fn plan_impossible(&mut self, action: &PlanRun, why: &str) {
+        let next = action.due.map(|_| self.now + ROOM_AGAIN);
+        let what = PlannedRun::Cannot { why: why.to_owned() };
+        self.run_planned(action, &outcome::RunPlanned { next, what });
+    }
+
+    fn came(&mut self, key: &(ProjectName, ScheduleName), came: Came) {
+        let at = self.now;
+        if let Some(schedule) = self.floor.schedules.edit(Runs(()), key) {
+            schedule.last = Some(LastTime { at, came });
+        }
+    }
+
+    /// A run of it was asked for, by its time or by hand.
+    pub(super) fn schedule_runs(&mut self, project: &ProjectName, name: &ScheduleName, run: RunNumber) {
+        self.came(&(project.clone(), name.clone()), Came::Run { run, result: None });
+    }
+
+    /// A run of it has ended.
+    pub(super) fn schedule_ran(&mut self, run: RunNumber, result: RunResult) {
+        let Some(known) = self.floor.runs.get(&run) else { return };
+        let Some(key) = known.schedule.clone().map(|name| (known.project.clone(), name)) else { return };
+        let time = known.started_at.map(|at| self.now.since(at)).unwrap_or_default();
+        let micros = known.job().map_or(0, |job| self.micros(job));
+        let Some(schedule) = self.floor.schedules.edit(Runs(()), &key) else { return };
+        let spent = &mut schedule.spent;
+        spent.runs += 1;
+        spent.time = spent.time.saturating_add(time);
+        spent.micros = spent.micros.saturating_add(micros);
+        if let Some(LastTime { came: Came::Run { run: last, result: so_far }, .. }) = &mut schedule.last
+            && *last == run
+        {
+            *so_far = Some(result);
+        }
+    }
+
+    /// What the clients of a job's sessions say that they have cost.
+    fn micros(&self, job: JobId) -> u64 {
+        let mine = self.floor.sessions.iter().filter(|session| session.job == job);
+        mine.filter_map(|session| session.status.as_ref()?.cost_micros).sum()
+    }
+
+    pub(in crate::step) fn schedule_paused(&mut self, project: &ProjectName, name: &ScheduleName, by: &str) {
+        let now: Time = self.now;
+        let key = (project.clone(), name.clone());
+        let Some(schedule) = self.floor.schedules.edit(Runs(()), &key).filter(|s| s.paused.is_none()) else {
+            return;
+        };
+        schedule.paused = Some((by.to_owned(), now));
+        (schedule.next, schedule.postponed, schedule.planning) = (None, None, Planning::Nothing);
+        self.note(NoteKind::RunState, project, None, notes::schedule_paused(name, by));
+    }
+
+    pub(in crate::step) fn schedule_resumed(&mut self, project: &ProjectName, name: &ScheduleName, by: &str) {
+        let key = (project.clone(), name.clone());
+        let Some(schedule) = self.floor.schedules.edit(Runs(()), &key).filter(|s| s.paused.is_some()) else {
+            return;
+        };
+        schedule.paused = None;
+        self.note(NoteKind::RunState, project, None, notes::schedule_resumed(name, by));
+        self.plan_next(&key);
+    }
+}

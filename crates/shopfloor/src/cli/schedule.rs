@@ -1,0 +1,135 @@
+//! `shopfloor schedule`: formulas that are run by themselves.
+
+use super::{CliError, CliResult, Context, Exit, authority, output};
+use crate::daemon::schedules::recipe;
+use crate::projects::Projects;
+use clap::{Args, Subcommand};
+use shopfloor_core::event::RunAsk;
+use shopfloor_core::ids::{ProjectName, ScheduleName};
+use shopfloor_core::state::Schedule;
+use shopfloor_core::text::one_line;
+use shopfloor_desk::now;
+use shopfloor_desk::view::formula_run::FormulaRunView;
+use shopfloor_desk::view::schedule::ScheduleView;
+use std::time::Duration;
+
+/// Schedules: when formulas are run by themselves
+///
+/// They are the tables [schedules.NAME] of shopfloor.toml, in force once a person accepted them.
+#[derive(Args)]
+pub struct ScheduleArgs {
+    #[command(subcommand)]
+    command: ScheduleCommand,
+}
+
+#[derive(Subcommand)]
+enum ScheduleCommand {
+    /// List the schedules: when each is next due, what came of the last time, and what a run costs
+    List,
+    /// Run a schedule's formula now, whatever the machine is busy with
+    Run { schedule: ScheduleName },
+    /// Run nothing by a schedule until it is resumed
+    Pause { schedule: ScheduleName },
+    /// Let a schedule go on, from its next time
+    Resume { schedule: ScheduleName },
+}
+
+impl ScheduleArgs {
+    /// What to do instead, if it is only for people.
+    pub(super) fn persons(&self) -> Option<&'static str> {
+        (!matches!(self.command, ScheduleCommand::List)).then_some(authority::ELSEWHERE)
+    }
+}
+
+const WHY_CHARS: usize = 60;
+
+pub fn run(context: &Context, args: ScheduleArgs) -> CliResult<Exit> {
+    let shown = match args.command {
+        ScheduleCommand::List => return list(context),
+        ScheduleCommand::Run { schedule } => return run_now(context, &schedule),
+        ScheduleCommand::Pause { schedule } => {
+            context.pause_schedule(&context.project()?.name, &schedule, &context.author())?
+        }
+        ScheduleCommand::Resume { schedule } => {
+            context.resume_schedule(&context.project()?.name, &schedule, &context.author())?
+        }
+    };
+    let view = ScheduleView::new(&shown);
+    match context.json {
+        true => output::json(&view),
+        false => output::line(format!("{}: {}", view.schedule, view.state)),
+    }
+    Ok(Exit::Fine)
+}
+
+fn list(context: &Context) -> CliResult<Exit> {
+    let only: Option<ProjectName> = context.named_project()?;
+    let engine = context.engine()?;
+    let mine = |schedule: &&Schedule| only.as_ref().is_none_or(|only| *only == schedule.project);
+    let all: Vec<&Schedule> = engine.floor().schedules.iter().filter(mine).collect();
+    if context.json {
+        output::json(&all.into_iter().map(ScheduleView::new).collect::<Vec<_>>());
+        return Ok(Exit::Fine);
+    }
+    if all.is_empty() {
+        output::line(
+            "no schedules: a table [schedules.NAME] in shopfloor.toml makes one, once it is accepted",
+        );
+        return Ok(Exit::Fine);
+    }
+    let several = engine.floor().projects.len() > 1;
+    let rows: Vec<Vec<String>> = all.into_iter().map(|schedule| row(schedule, several)).collect();
+    output::table(&["SCHEDULE", "FORMULA", "CRON", "NEXT", "LAST", "AVERAGE", "WHY"], &rows);
+    Ok(Exit::Fine)
+}
+
+fn row(schedule: &Schedule, several: bool) -> Vec<String> {
+    let view = ScheduleView::new(schedule);
+    let project = if several { format!("{}: ", view.project) } else { String::new() };
+    let zone = view.tz.as_ref().map(|tz| format!(" ({tz})")).unwrap_or_default();
+    let next = match (view.state, schedule.next) {
+        ("waiting", Some(next)) => {
+            format!("{}, in {}", output::timestamp(next), output::span(next.since(now())))
+        }
+        (state, _) => state.to_owned(),
+    };
+    let last = view.last.as_ref().map(|last| match last.run {
+        Some(run) => format!("run {run} {}", last.result),
+        None => last.result.to_owned(),
+    });
+    let time = view.average_seconds.map(|seconds| output::span(Duration::from_secs(seconds)));
+    let dollars = view.average_dollars.map(|dollars| format!("${dollars:.2}"));
+    let average: Vec<String> = time.into_iter().chain(dollars).collect();
+    let why = view.why.or_else(|| view.paused_by.map(|by| format!("paused by {by}")));
+    let why = why.or_else(|| view.last.and_then(|last| last.why));
+    vec![
+        format!("{project}{}", view.schedule),
+        view.formula.to_string(),
+        format!("{}{zone}", view.cron),
+        next,
+        output::or_dash(last),
+        output::or_dash(Some(average.join(", ")).filter(|average| !average.is_empty())),
+        one_line(&why.unwrap_or_default(), WHY_CHARS),
+    ]
+}
+
+fn run_now(context: &Context, name: &ScheduleName) -> CliResult<Exit> {
+    let row = context.project()?;
+    let plan = context.schedule(&row.name, name)?.plan;
+    let engine = context.engine()?;
+    let projects = Projects::usable(&context.floor_config()?, context.runtimes()?, engine.floor())?;
+    let project = projects.get(&row.name).ok_or_else(|| {
+        CliError::usage(format!("the configuration of {} cannot be used", row.name))
+            .hint("`shopfloor config check` says why")
+    })?;
+    let recipe = recipe(&project, &plan).map_err(|why| CliError::usage(format!("schedule {name}: {why}")))?;
+    let ask = RunAsk { recipe, by: context.author(), schedule: Some(name.clone()) };
+    let run = context.ask_for_run(&row.name, ask)?;
+    if context.json {
+        let run = context.run(&row.name, run)?;
+        output::json(&FormulaRunView::new(context.engine()?.floor(), &run));
+    } else {
+        output::line(format!("run {run}"));
+    }
+    Ok(Exit::Fine)
+}

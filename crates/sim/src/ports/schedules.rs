@@ -1,0 +1,44 @@
+//! When schedules are due, and what their formulas come to: every few hours, unless the machine has no room.
+
+use crate::world::Shared;
+use shopfloor_core::effect::outcome::RunPlanned;
+use shopfloor_core::effect::{PlanRun, PlannedRun};
+use shopfloor_core::ids::ScheduleName;
+use shopfloor_core::time::Time;
+use shopfloor_engine::ports::{PortResult, Schedules};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+pub struct FakeSchedules(pub Shared);
+
+/// The times for which something was to be run, by schedule.
+#[derive(Default)]
+pub struct Timetable {
+    pub ready: BTreeMap<ScheduleName, BTreeSet<Time>>,
+}
+
+impl Schedules for FakeSchedules {
+    fn plan(&self, asked: &PlanRun) -> PortResult<RunPlanned> {
+        self.0.call("plan_run", |world| {
+            let hours = world.rng.range(2, 40);
+            let next = Some(world.now + Duration::from_secs(3600 * hours));
+            let Some(due) = asked.due else { return Ok(RunPlanned { next, what: PlannedRun::NotDue }) };
+            let why = || "simulated".to_owned();
+            let what = match world.rng.below(100) {
+                0..70 => {
+                    let recipe = world.recipe_of(&asked.plan.formula);
+                    world.timetable.ready.entry(asked.schedule.clone()).or_default().insert(due);
+                    PlannedRun::Ready { recipe: Box::new(recipe) }
+                }
+                70..92 => PlannedRun::NotNow { why: why() },
+                _ => PlannedRun::Cannot { why: why() },
+            };
+            world.saw(match &what {
+                PlannedRun::Ready { .. } => "run was due",
+                PlannedRun::NotNow { .. } => "run put off",
+                PlannedRun::NotDue | PlannedRun::Cannot { .. } => "run cannot be planned",
+            });
+            Ok(RunPlanned { next, what })
+        })
+    }
+}
