@@ -58,6 +58,10 @@ fn is_complete(module: &str, page: &str) {
     assert!(missing.is_empty(), "add to the page of {module}: {missing:?}");
 }
 
+fn schedule() -> ScheduleName {
+    "nightly".parse().expect("a name")
+}
+
 fn formula() -> FormulaName {
     "tidy".parse().expect("a name")
 }
@@ -387,6 +391,9 @@ fn reasons_why_something_ended() {
         run_took_too_long(hour()),
         run_is_stuck(),
         nothing_to_do(),
+        missed(),
+        run_goes_on(RunNumber(4)),
+        by_schedule(&schedule()),
         step_found_nothing(&step("look")),
         step_failed(&step("look"), "exit code 3"),
         step_never_verified(&step("write"), 5, "no docs"),
@@ -513,6 +520,11 @@ fn notes_on_jobs_and_sessions() {
         cannot_merge_branch("main", &Hindrance::Primary.to_string()),
         cannot_try("ada/greet", queue::no_checks()),
         run_asked(RunNumber(4), &formula(), "ann"),
+        run_put_off(&schedule(), "900 MB of memory are available, and [limits] min_memory is 2000"),
+        run_passed_over(&schedule(), &reasons::run_goes_on(RunNumber(4))),
+        schedule_failed(&schedule(), "there is no formula tydy"),
+        schedule_paused(&schedule(), "ann"),
+        schedule_resumed(&schedule(), "ann"),
         run_begun(RunNumber(4), &formula(), JobId(2)),
         run_goes_on(&formula(), RunNumber(4)),
         no_recipe(&formula(), &Flaw::NoSteps),

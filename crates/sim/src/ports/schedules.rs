@@ -9,6 +9,9 @@ use shopfloor_engine::ports::{PortResult, Schedules};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+/// Nothing is due any more a while after that.
+const BUSY_UNTIL: Time = Time(30 * 3_600_000);
+
 pub struct FakeSchedules(pub Shared);
 
 /// The times for which something was to be run, by schedule.
@@ -20,7 +23,8 @@ pub struct Timetable {
 impl Schedules for FakeSchedules {
     fn plan(&self, asked: &PlanRun) -> PortResult<RunPlanned> {
         self.0.call("plan_run", |world| {
-            let hours = world.rng.range(2, 40);
+            // What is never over would never let a floor be idle.
+            let hours = if world.now < BUSY_UNTIL { world.rng.range(2, 20) } else { 24 * 3650 };
             let next = Some(world.now + Duration::from_secs(3600 * hours));
             let Some(due) = asked.due else { return Ok(RunPlanned { next, what: PlannedRun::NotDue }) };
             let why = || "simulated".to_owned();
