@@ -73,7 +73,7 @@ impl Checker {
             }
         }
         for schedule in floor.schedules.iter().filter(|schedule| schedule.is_in_force()) {
-            if schedule.next.is_none() && schedule.planning == Planning::Nothing {
+            if schedule.due().is_none() && schedule.planning == Planning::Nothing {
                 broken.push((WAITS, format!("nobody knows when schedule {} is due", schedule.name)));
             }
         }

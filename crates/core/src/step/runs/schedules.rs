@@ -83,7 +83,7 @@ impl Turn<'_> {
     pub(in crate::step) fn schedule_due(&mut self, project: &ProjectName, name: &ScheduleName) {
         let (now, key) = (self.now, (project.clone(), name.clone()));
         let Some(schedule) = self.floor.schedules.get(&key) else { return };
-        let Some(due) = schedule.next else { return };
+        let Some(due) = schedule.next else { return self.plan_next(&key) };
         let missed = schedule.postponed.is_none() && now.since(due) > MISSED_AFTER;
         if missed && schedule.plan.on_missed == OnMissed::Skip {
             self.came(&key, Came::Skipped { why: reasons::missed().to_owned() });
@@ -139,10 +139,11 @@ impl Turn<'_> {
         self.came(key, Came::Failed { why: why.to_owned() });
     }
 
+    /// Nobody can say what is to be run, or when: that is asked again.
     pub(in crate::step) fn plan_impossible(&mut self, action: &PlanRun, why: &str) {
-        let next = action.due.map(|_| self.now + ROOM_AGAIN);
-        let what = PlannedRun::Cannot { why: why.to_owned() };
-        self.run_planned(action, &outcome::RunPlanned { next, what });
+        self.note(NoteKind::Escalation, &action.project, None, notes::schedule_failed(&action.schedule, why));
+        let what = PlannedRun::NotNow { why: why.to_owned() };
+        self.run_planned(action, &outcome::RunPlanned { next: None, what });
     }
 
     fn came(&mut self, key: &(ProjectName, ScheduleName), came: Came) {
