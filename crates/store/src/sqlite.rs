@@ -273,16 +273,17 @@ fn read_entry(row: &rusqlite::Row<'_>) -> rusqlite::Result<JournalEntry> {
 }
 
 fn newest_seq(conn: &Connection) -> StoreResult<Seq> {
-    let newest = "SELECT coalesce(max(seq), 0) FROM journal";
-    Ok(conn.query_row(newest, [], |row| from_sql(row, 0).map(Seq))?)
+    let mut newest = conn.prepare_cached("SELECT coalesce(max(seq), 0) FROM journal")?;
+    Ok(newest.query_row([], |row| from_sql(row, 0).map(Seq))?)
 }
 
 fn read_lease(tx: &Transaction<'_>) -> StoreResult<i64> {
-    Ok(tx.query_row("SELECT value FROM meta WHERE key = 'lease'", [], |row| row.get(0))?)
+    let mut lease = tx.prepare_cached("SELECT value FROM meta WHERE key = 'lease'")?;
+    Ok(lease.query_row([], |row| row.get(0))?)
 }
 
 fn take_performed(tx: &Transaction<'_>, id: EffectId) -> StoreResult<()> {
-    match tx.execute("DELETE FROM outbox WHERE id = ?1", [to_sql(id.0)])? {
+    match tx.prepare_cached("DELETE FROM outbox WHERE id = ?1")?.execute([to_sql(id.0)])? {
         0 => Err(StoreError::AlreadyPerformed(id)),
         _ => Ok(()),
     }

@@ -142,10 +142,12 @@ impl LocalCi {
         }
         let started = Instant::now();
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        // Ends what an earlier attempt at this run left behind when it was cut short.
-        end_run(folder)?;
-
+        // Ends what an earlier attempt at this run left behind when it was cut short. Each begins with its log.
         let log_path = folder.join("log");
+        if log_path.exists() {
+            end_run(folder)?;
+            record::remove_report(folder)?;
+        }
         let mut log = RunLog::create(&log_path, config.log_bytes_max, config.redactor.clone())?;
         let log_name = log_path.display().to_string();
         self.tell(CiProgress::Started { run: run.clone(), log: log_name.clone() });
@@ -163,7 +165,7 @@ impl LocalCi {
             report.verdict = CiVerdict::Cancelled;
         } else if !config.steps.is_empty() {
             let (tree, before) = TestTree::take(&self.layout.test_trees(request.project), folder)?;
-            if let Some(before) = before {
+            if let Some(before) = before.filter(|before| !record::has_ended(before)) {
                 end_run(&before)?;
             }
             let ran = self.run_commits(folder, &tree, request, &run, config, &mut log, &mut report);

@@ -1,9 +1,9 @@
 //! Refs as read from git's own files, without starting a process.
 //!
 //! A ref is a file of its own (written by rename, so complete or not there at all) or a line of
-//! `packed-refs`; the file wins. When git packs refs it writes the line before it removes the file, so
-//! whoever looks for the file first misses nothing. A file whose content git would not have written counts as
-//! missing.
+//! `packed-refs`; the file wins. When git packs refs it writes the line before it removes the file, and when it
+//! deletes one it removes the line first: whoever looks for the file first misses nothing. A file whose content git
+//! would not have written counts as missing, but then nobody is told that the ref does not exist.
 
 use crate::host::theirs;
 use shopfloor_core::ids::Sha;
@@ -38,18 +38,21 @@ pub(crate) fn head(git_dir: &Path) -> Option<Head> {
 
 /// Where the ref of that full name is, if the files say so.
 pub(crate) fn read(dir: &Path, name: &str) -> Option<Sha> {
-    find(dir, &[name])?.pop()
+    find(dir, &[name])?.pop()?
 }
 
-/// Where the refs of these full names are, if the files say so for all of them.
-pub(crate) fn find(dir: &Path, names: &[&str]) -> Option<Vec<Sha>> {
+/// Where the refs of these full names are, and which of them do not exist, if the files say so for all of them.
+pub(crate) fn find(dir: &Path, names: &[&str]) -> Option<Vec<Option<Sha>>> {
     // Every file is looked for before the lines are read: whatever is packed meanwhile is in one or the
     // other.
     let own: Vec<OwnFile> = names.iter().map(|name| follow(dir, name)).collect::<Option<_>>()?;
     let packed = LazyCell::new(|| packed(dir));
     let found = own.into_iter().map(|own| match own {
-        OwnFile::Says(commit) => Some(commit),
-        OwnFile::None(name) => packed.get(&name).cloned(),
+        OwnFile::Says(commit) => Some(Some(commit)),
+        OwnFile::None(name) => match packed.refs.get(&name) {
+            Some(commit) => Some(Some(commit.clone())),
+            None => packed.whole.then_some(None),
+        },
     });
     found.collect()
 }
@@ -112,17 +115,33 @@ pub(crate) fn list(dir: &Path, prefix: &str) -> BTreeMap<String, Sha> {
         }
     }
     // After the files: what is packed meanwhile is in one or the other.
-    let packed = packed(dir).into_iter().filter(|(name, _)| name.starts_with(prefix));
+    let packed = packed(dir).refs.into_iter().filter(|(name, _)| name.starts_with(prefix));
     for (name, commit) in packed {
         all.entry(name).or_insert(commit);
     }
     all
 }
 
-fn packed(dir: &Path) -> BTreeMap<String, Sha> {
-    let text = theirs::read_to_string_in(dir, "packed-refs", LISTS_BYTES_MAX).unwrap_or_default();
-    let lines = text.lines().filter_map(|line| line.split_once(' '));
-    lines.filter_map(|(commit, name)| Some((name.to_owned(), commit.parse().ok()?))).collect()
+struct Packed {
+    refs: BTreeMap<String, Sha>,
+    /// Every line was read: what is not among them is not packed.
+    whole: bool,
+}
+
+fn packed(dir: &Path) -> Packed {
+    let (text, mut whole) = match theirs::read_to_string_in(dir, "packed-refs", LISTS_BYTES_MAX) {
+        Ok(text) => (text, true),
+        Err(e) => (String::new(), e.kind() == ErrorKind::NotFound),
+    };
+    let mut refs = BTreeMap::new();
+    // The header, and what annotated tags stand for.
+    for line in text.lines().filter(|line| !line.starts_with(['#', '^'])) {
+        match line.split_once(' ').and_then(|(commit, name)| Some((name, commit.parse().ok()?))) {
+            Some((name, commit)) => drop(refs.insert(name.to_owned(), commit)),
+            None => whole = false,
+        }
+    }
+    Packed { refs, whole }
 }
 
 /// A line of a ref's log.
@@ -172,7 +191,10 @@ mod tests {
         let at = |name: &str| read(dir.path(), name).map(|commit| commit.to_string());
         assert_eq!((at("refs/heads/a"), at("refs/heads/x/b")), (Some(two.clone()), Some(one.clone())));
         assert_eq!((at("refs/heads/broken"), at("refs/heads/no")), (None, None));
-        assert_eq!((at("refs/heads/alias"), at("refs/heads/out")), (Some(one), None));
+        assert_eq!((at("refs/heads/alias"), at("refs/heads/out")), (Some(one.clone()), None));
+        let exists = |name: &str| find(dir.path(), &[name]).map(|found| found[0].is_some());
+        assert_eq!((exists("refs/heads/a"), exists("refs/heads/no")), (Some(true), Some(false)));
+        assert_eq!((exists("refs/heads/broken"), exists("refs/heads/x")), (None, Some(false)));
         let names: Vec<String> = list(dir.path(), "refs/heads/").into_keys().collect();
         assert_eq!(names, ["refs/heads/a", "refs/heads/alias", "refs/heads/x/b", "refs/heads/x/c"]);
         assert_eq!(head(dir.path()), Some(Head::On("refs/heads/new".into())));
@@ -184,5 +206,9 @@ mod tests {
         );
         let messages: Vec<String> = log(dir.path(), "refs/stash").into_iter().map(|l| l.message).collect();
         assert_eq!(messages, ["On x: second", "first"]);
+        // A line that git did not write: what is not in the others may be in that one.
+        write("packed-refs", &format!("{one} refs/heads/x/b\nhalf a li"));
+        assert_eq!(find(dir.path(), &["refs/heads/no"]), None);
+        assert!(find(dir.path(), &["refs/heads/x/b"]).is_some());
     }
 }

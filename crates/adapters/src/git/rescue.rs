@@ -54,7 +54,18 @@ impl Held {
     /// `anew`: nothing that is remembered of an earlier look counts.
     fn looked_at(git: &Git, site: &Site, worktree: &Worktree, anew: bool) -> GitResult<Held> {
         let head = worktree.head()?;
-        let Captured { tree, nested, left } = Captured::of(git, site, worktree, head.as_ref(), anew)?;
+        let captured = Captured::of(git, site, worktree, head.as_ref(), anew)?;
+        Held::with(git, site, worktree, head, captured)
+    }
+
+    fn with(
+        git: &Git,
+        site: &Site,
+        worktree: &Worktree,
+        head: Option<Sha>,
+        captured: Captured,
+    ) -> GitResult<Held> {
+        let Captured { tree, nested, left, .. } = captured;
         let parts::Found { parts, mut stores } = parts::of(git, site, worktree, head.as_ref(), &nested)?;
         if !worktree.is_linked() {
             stores.insert(0, worktree.objects());
@@ -171,18 +182,38 @@ pub(crate) fn holds(
     worktree: Option<&Worktree>,
     snapshot: &Snapshot,
 ) -> GitResult<bool> {
-    if refs::read(site.keeper.path(), &snapshot.reference).as_ref() != Some(&snapshot.commit) {
+    if !is_there(site, snapshot) {
         return Ok(false);
     }
     let Some(worktree) = worktree else { return Ok(true) };
     if held_by(&site.keeper, &snapshot.commit)? != Held::looked_at(git, site, worktree, true)?.content {
         return Ok(false);
     }
-    // Without the tree's own objects: fails if any object is missing.
-    let mut asked = format!("{}\n", snapshot.commit);
-    asked.extend(site.known(None).iter().map(|known| format!("^{known}\n")));
-    site.keeper.call("rev-list").args(["--objects", "--quiet", "--stdin"]).stdin(asked).run()?;
+    // Without the tree's own objects.
+    let known = site.known(None);
+    transfer::check(&site.keeper, &[&snapshot.commit], &known.iter().collect::<Vec<_>>())?;
+    git.stills.prove(&worktree.git_dir, &snapshot.commit);
     Ok(true)
+}
+
+/// The same, a moment after that was found out: if nothing has been written in the tree since, git need not look at every
+/// file of it again.
+pub(crate) fn still_holds(
+    git: &Git,
+    site: &Site,
+    worktree: &Worktree,
+    snapshot: &Snapshot,
+) -> GitResult<bool> {
+    let head = worktree.head()?;
+    let Some(captured) = Captured::proved(git, worktree, head.as_ref(), &snapshot.commit) else {
+        return holds(git, site, Some(worktree), snapshot);
+    };
+    let now = Held::with(git, site, worktree, head, captured)?.content;
+    Ok(is_there(site, snapshot) && held_by(&site.keeper, &snapshot.commit)? == now)
+}
+
+fn is_there(site: &Site, snapshot: &Snapshot) -> bool {
+    refs::read(site.keeper.path(), &snapshot.reference).as_ref() == Some(&snapshot.commit)
 }
 
 /// What a rescued commit stands for: a snapshot stands for what the tree held, any other commit for itself.

@@ -15,6 +15,8 @@ pub(crate) struct Stat {
     pub(crate) session: u32,
     /// A zombie has ended; only its exit status is left. (One with threads still running has not.)
     pub(crate) ended: bool,
+    /// One of the kernel's own threads: it has no environment, and nobody started it.
+    kernel: bool,
     /// For a process that ended and was not reaped: its exit code, or 128 + the signal.
     pub(crate) status: Option<i32>,
 }
@@ -56,10 +58,14 @@ impl Stat {
             group: field(5)?.parse().unwrap_or(0),
             session: field(6)?.parse().unwrap_or(0),
             ended,
+            kernel: field(9)?.parse::<u64>().is_ok_and(|flags| flags & KERNEL_THREAD != 0),
             status: field(52).and_then(|code| code.parse().ok()).filter(|_| ended).map(status),
         })
     }
 }
+
+/// The flag of a kernel thread, as Linux has always numbered it (`PF_KTHREAD`).
+const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// Ticks count from the machine's start, and pids restart then, so after a reboot the same pair may occur
 /// again. Few enough bits for a JSON number, whoever reads it.
@@ -106,13 +112,24 @@ impl ProcTable {
     }
 
     /// Processes whose environment, as it was when they were started, holds the entry `marker`
-    /// (`NAME=value`). Other users' processes cannot be read, and are not ours.
-    pub(crate) fn marked(&self, marker: &[u8]) -> Vec<u32> {
-        let holds = |pid: &u32| {
-            environment(*pid)
-                .is_ok_and(|environment| environment.split(|b| *b == 0).any(|entry| entry == marker))
-        };
-        self.processes.keys().copied().filter(holds).collect()
+    /// (`NAME=value`). Other users' processes cannot be read, and are not ours. `others` are not asked: those seen
+    /// without it before, to which those are added that are seen without it now.
+    pub(crate) fn marked(&self, marker: &[u8], others: &mut BTreeSet<ProcessId>) -> BTreeSet<u32> {
+        let mut marked = BTreeSet::new();
+        for Stat { id, .. } in self.processes.values().filter(|stat| !stat.kernel) {
+            if others.contains(id) {
+                continue;
+            }
+            match environment(id.pid) {
+                Ok(environment) if environment.split(|b| *b == 0).any(|entry| entry == marker) => {
+                    marked.insert(id.pid);
+                }
+                // An empty one may be that of a program that is just beginning.
+                Ok(environment) if !environment.is_empty() => drop(others.insert(*id)),
+                _ => {}
+            }
+        }
+        marked
     }
 
     /// `seeds` and everything that belongs to them: children of members, and members of a session or process
@@ -172,8 +189,10 @@ mod tests {
         for name in ["sh", "a) R 9 9", "tmux: server", ")", ""] {
             let stat = Stat::parse(7, format!("7 ({name}){tail}").as_bytes()).expect("parses");
             assert_eq!((stat.parent, stat.group, stat.session, stat.id.start), (1, 20, 30, 12345));
-            assert!(!stat.ended);
+            assert!(!stat.ended && !stat.kernel);
         }
+        let thread = Stat::parse(2, b"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0");
+        assert!(thread.expect("parses").kernel);
         assert_eq!(Stat::parse(7, b"7 (sh) S 1"), None);
     }
 

@@ -88,7 +88,7 @@ pub struct FollowUp {
 }
 
 /// A process that can be told from a later one with the same pid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ProcessId {
     pub pid: u32,
     /// The kernel's start time of the process, in clock ticks since boot.
