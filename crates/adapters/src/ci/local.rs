@@ -141,13 +141,15 @@ impl LocalCi {
             return Ok(report);
         }
         let started = Instant::now();
+        let begun = folder.exists();
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        // Ends what an earlier attempt at this run left behind when it was cut short. Each begins with its log.
-        let log_path = folder.join("log");
-        if log_path.exists() {
+        if begun {
+            // Ends what an earlier attempt at this run left behind when it was cut short.
             end_run(folder)?;
             record::remove_report(folder)?;
         }
+
+        let log_path = folder.join("log");
         let mut log = RunLog::create(&log_path, config.log_bytes_max, config.redactor.clone())?;
         let log_name = log_path.display().to_string();
         self.tell(CiProgress::Started { run: run.clone(), log: log_name.clone() });

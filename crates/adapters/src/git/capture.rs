@@ -57,7 +57,7 @@ pub(super) struct Changed {
 }
 
 impl Captured {
-    /// `anew`: whatever the times of its files say, git looks at them.
+    /// `anew`: whatever the times of its files say, git looks at them, unless it did so a moment ago.
     pub(super) fn of(
         git: &Git,
         site: &Site,
@@ -67,7 +67,10 @@ impl Captured {
     ) -> GitResult<Captured> {
         sweep(site.keeper.path());
         let seen = look(worktree);
-        let known = seen.look.filter(|_| !anew).and_then(|look| git.stills.get(&worktree.git_dir, look, head));
+        let known = seen.look.and_then(|look| match anew {
+            true => git.stills.take_asked(&worktree.git_dir, look, head),
+            false => git.stills.get(&worktree.git_dir, look, head),
+        });
         if let Some(known) = known {
             return Ok(known);
         }

@@ -69,7 +69,8 @@ impl Index {
     /// How many paths are in one of the two alone, or differently in each, if objects have names like `like`.
     pub(super) fn differing(&self, other: &Index, like: &Sha) -> u32 {
         let fixed = FIXED + like.as_str().len() / 2;
-        let (mut ours, mut theirs) = (Entries { rest: &self.entries, fixed }, Entries { rest: &other.entries, fixed });
+        let (mut ours, mut theirs) =
+            (Entries { rest: &self.entries, fixed }, Entries { rest: &other.entries, fixed });
         let (mut one, mut another, mut count) = (ours.next(), theirs.next(), 0);
         // Both are sorted by path.
         while let (Some((path, what)), Some((others, theirs_what))) = (one, another) {
@@ -81,7 +82,8 @@ impl Index {
                 another = theirs.next();
             }
         }
-        let left = usize::from(one.is_some()) + ours.count() + usize::from(another.is_some()) + theirs.count();
+        let left =
+            usize::from(one.is_some()) + ours.count() + usize::from(another.is_some()) + theirs.count();
         count.saturating_add(u32::try_from(left).unwrap_or(u32::MAX))
     }
 

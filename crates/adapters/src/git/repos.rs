@@ -272,7 +272,8 @@ pub(super) fn borrow(repo: &Path, near: &Path) -> GitResult<()> {
 /// Whether it does.
 pub(super) fn borrows(repo: &Path, near: &Path) -> bool {
     let wanted = borrowed_from(near);
-    theirs::read(&repo.join("objects/info/alternates"), wanted.len() as u64).is_ok_and(|there| there == wanted)
+    theirs::read(&repo.join("objects/info/alternates"), wanted.len() as u64)
+        .is_ok_and(|there| there == wanted)
 }
 
 fn borrowed_from(near: &Path) -> Vec<u8> {

@@ -9,11 +9,12 @@ use super::bounds::Left;
 use super::capture::Captured;
 use super::commit::{Commit, Stamp, factory};
 use super::parts::{self, Part};
-use super::run::{Git, GitResult, Repo};
+use super::run::{Git, GitError, GitResult, Repo};
 use super::site::Site;
 use super::worktree::Worktree;
 use super::{refs, transfer};
-use crate::host::clock;
+use crate::host::atomic::write_atomic;
+use crate::host::{clock, theirs};
 use shopfloor_core::ids::Sha;
 use shopfloor_engine::ports::{Snapshot, Tree};
 use std::path::PathBuf;
@@ -113,7 +114,7 @@ fn keep_held(site: &Site, worktree: &Worktree, tree: &Tree, held: Held) -> GitRe
     let commit = describe(&content, &ignored, worktree).write(&from)?;
     let branch = worktree.made_for();
     bring(site, &from, &commit, kept.as_ref(), branch.as_deref())?;
-    let snapshot = Snapshot { reference: next_reference(tree, kept.as_ref()), commit };
+    let snapshot = Snapshot { reference: next_reference(&site.keeper, tree, kept.as_ref()), commit };
     create_ref(site, &snapshot)?;
     Ok(snapshot)
 }
@@ -163,7 +164,8 @@ pub(crate) fn keep_commit(
         return Ok(kept.snapshot.clone());
     }
     bring(site, &from, commit, kept.as_ref(), None)?;
-    let snapshot = Snapshot { reference: next_reference(tree, kept.as_ref()), commit: commit.clone() };
+    let reference = next_reference(&site.keeper, tree, kept.as_ref());
+    let snapshot = Snapshot { reference, commit: commit.clone() };
     create_ref(site, &snapshot)?;
     Ok(snapshot)
 }
@@ -260,8 +262,29 @@ pub(crate) fn newest(keeper: &Repo, tree: &Tree) -> Option<Kept> {
     kept.max_by_key(|kept| kept.number)
 }
 
-fn next_reference(tree: &Tree, kept: Option<&Kept>) -> String {
-    format!("{}{}", prefix(tree), kept.map_or(1, |kept| kept.number + 1))
+/// The number that comes next. A ref that an older job names is never another one.
+fn next_reference(keeper: &Repo, tree: &Tree, kept: Option<&Kept>) -> String {
+    let last = kept.map_or_else(|| given(keeper), |kept| kept.number);
+    format!("{}{}", prefix(tree), last + 1)
+}
+
+/// The highest number of a ref that was its agent's last and was pruned, whichever agent's.
+const GIVEN: &str = "shopfloor-rescues-given";
+const GIVEN_BYTES_MAX: u64 = 20;
+
+fn given(keeper: &Repo) -> u64 {
+    let text = theirs::read_to_string(&keeper.path().join(GIVEN), GIVEN_BYTES_MAX).unwrap_or_default();
+    text.trim().parse::<u32>().map_or(0, u64::from)
+}
+
+/// Before an agent's last ref goes: none of an agent without refs gets its number.
+pub(crate) fn never_again(keeper: &Repo, number: u64) -> GitResult<()> {
+    if number <= given(keeper) {
+        return Ok(());
+    }
+    let file = keeper.path().join(GIVEN);
+    write_atomic(&file, format!("{number}\n").as_bytes(), 0o600)
+        .map_err(|e| GitError::io(format!("writing {}", file.display()), e))
 }
 
 /// The ref must be new: no rescue ref is ever overwritten.

@@ -453,23 +453,43 @@ impl Repo {
     }
 
     pub(crate) fn is_ancestor(&self, old: &Sha, new: &Sha) -> GitResult<bool> {
-        let call = self.call("merge-base").args(["--is-ancestor", old.as_str(), new.as_str()]);
-        Ok(self.lasting(call, &[0, 1])?.code == 0)
+        Ok(self.lasting(self.is_ancestor_call(old, new), &[0, 1])?.code == 0)
+    }
+
+    fn is_ancestor_call(&self, old: &Sha, new: &Sha) -> Call {
+        self.call("merge-base").args(["--is-ancestor", old.as_str(), new.as_str()])
     }
 
     /// The best common ancestor of two commits; `None` if they share no history.
     pub(crate) fn merge_base(&self, a: &Sha, b: &Sha) -> GitResult<Option<Sha>> {
-        let call = self.call("merge-base").args([a.as_str(), b.as_str()]);
+        let call = self.merge_base_call(a, b);
         let command = call.shown();
         let found = self.lasting(call, &[0, 1])?;
         if found.code == 0 { parse_sha(&command, &found.text()).map(Some) } else { Ok(None) }
     }
 
+    fn merge_base_call(&self, a: &Sha, b: &Sha) -> Call {
+        self.call("merge-base").args([a.as_str(), b.as_str()])
+    }
+
     /// That answer, found out otherwise.
     pub(super) fn know_merge_base(&self, a: &Sha, b: &Sha, base: &Sha) {
-        let asked = self.call("merge-base").args([a.as_str(), b.as_str()]).shown();
         let says = Output { code: 0, stdout: base.as_str().as_bytes().to_vec() };
-        self.git.lasting.put(self.question(&asked), &says);
+        self.git.lasting.put(self.question(&self.merge_base_call(a, b).shown()), &says);
+    }
+
+    /// The same of [`Repo::is_ancestor`].
+    pub(super) fn know_ancestor(&self, old: &Sha, new: &Sha) {
+        let yes = Output { code: 0, stdout: Vec::new() };
+        self.git.lasting.put(self.question(&self.is_ancestor_call(old, new).shown()), &yes);
+    }
+
+    /// Whether that is known without asking.
+    pub(super) fn is_known_ancestor(&self, old: &Sha, new: &Sha) -> bool {
+        self.git
+            .lasting
+            .get(&self.question(&self.is_ancestor_call(old, new).shown()))
+            .is_some_and(|known| known.code == 0)
     }
 
     /// The answer to a question that names every object by its content, and so is asked only once: see

@@ -132,10 +132,8 @@ impl Repo {
         let call = self.call("rev-list").args(how).args([&range, "--"]);
         let command = call.shown();
         let listed = self.lasting(call, &[0])?.text();
-        let unexpected = |line: &str| GitError::Answer {
-            command: command.clone(),
-            answer: text::one_line(line, 200),
-        };
+        let unexpected =
+            |line: &str| GitError::Answer { command: command.clone(), answer: text::one_line(line, 200) };
         let (mut own, mut began) = (Vec::new(), Vec::new());
         for line in listed.lines() {
             let mut words = line.splitn(3, ' ');

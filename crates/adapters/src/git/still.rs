@@ -15,9 +15,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// With more than this, nothing is looked at.
 const ENTRIES_MAX: usize = 100_000;
+
+/// For so long, git's answer counts as the answer to whoever has git look again.
+const MOMENT: Duration = Duration::from_secs(10);
 
 /// What a folder looked like. Equal ones hold the same files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +39,28 @@ struct Still {
     look: Look,
     head: Option<Sha>,
     found: Captured,
+    /// When git was asked; `None` once somebody has made use of the answer.
+    asked: Option<Instant>,
     /// The snapshot that was found to hold all of it, and to be whole.
     proved: Option<Sha>,
 }
 
 impl Stills {
     pub(super) fn get(&self, git_dir: &Path, look: Look, head: Option<&Sha>) -> Option<Captured> {
-        self.with(|all| Some(all.get(git_dir).filter(|still| still.is(look, head))?.found.clone()))
+        self.with(|all| {
+            let still = all.get_mut(git_dir).filter(|still| still.is(look, head))?;
+            still.asked = None;
+            Some(still.found.clone())
+        })
+    }
+
+    /// The same, if git was asked a moment ago, and nobody has made use of its answer since.
+    pub(super) fn take_asked(&self, git_dir: &Path, look: Look, head: Option<&Sha>) -> Option<Captured> {
+        self.with(|all| {
+            let still = all.get_mut(git_dir).filter(|still| still.is(look, head))?;
+            let asked = still.asked.take().filter(|at| at.elapsed() < MOMENT);
+            asked.map(|_| still.found.clone())
+        })
     }
 
     pub(super) fn put(&self, git_dir: &Path, look: Look, head: Option<&Sha>, found: &Captured) {
@@ -49,7 +68,8 @@ impl Stills {
             if all.len() >= FOLDERS_MAX {
                 all.clear();
             }
-            let still = Still { look, head: head.cloned(), found: found.clone(), proved: None };
+            let (found, asked) = (found.clone(), Some(Instant::now()));
+            let still = Still { look, head: head.cloned(), found, asked, proved: None };
             all.insert(git_dir.to_owned(), still);
         });
     }

@@ -338,6 +338,8 @@ pub struct Pruned {
     pub shelved: Amount,
     pub entries: Amount,
     pub tombstones: u64,
+    /// Of the whole store, from before it was migrated.
+    pub copies: Amount,
 }
 
 /// What was a file of its own and is in a pack now.
