@@ -9,6 +9,7 @@
 //! An agent's newest ref goes only by its age, and only where origin has no copy of it. Its number is not given again.
 
 use super::kept::{self, Rescued};
+use super::origin::PINS;
 use super::refs;
 use super::rescue::{self, RESCUES};
 use super::run::{GitError, GitResult};
@@ -24,9 +25,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const PASS_MAX: usize = 1_000;
 
 const DAY_MILLIS: u64 = 24 * 3600 * 1000;
-
-/// Refs near origin that stay for good, and are never moved back.
-const PINS: [&str; 2] = ["refs/pull/", "refs/shopfloor/merged/"];
 
 impl GitWorkspace {
     pub(super) fn prune(&self, tidy: &Tidy) -> PortResult<u32> {

@@ -1,4 +1,4 @@
-//! Refs as read from git's own files, without starting a process.
+//! Refs as read from git's own files, and made there, without starting a process.
 //!
 //! A ref is a file of its own (written by rename, so complete or not there at all) or a line of
 //! `packed-refs`; the file wins. When git packs refs it writes the line before it removes the file, and when it
@@ -9,7 +9,8 @@ use crate::host::theirs;
 use shopfloor_core::ids::Sha;
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// Git's own are much shorter.
@@ -46,15 +47,46 @@ pub(crate) fn find(dir: &Path, names: &[&str]) -> Option<Vec<Option<Sha>>> {
     // Every file is looked for before the lines are read: whatever is packed meanwhile is in one or the
     // other.
     let own: Vec<OwnFile> = names.iter().map(|name| follow(dir, name)).collect::<Option<_>>()?;
-    let packed = LazyCell::new(|| packed(dir));
+    let packed = LazyCell::new(|| Packed::read(dir));
     let found = own.into_iter().map(|own| match own {
         OwnFile::Says(commit) => Some(Some(commit)),
-        OwnFile::None(name) => match packed.refs.get(&name) {
-            Some(commit) => Some(Some(commit.clone())),
-            None => packed.whole.then_some(None),
-        },
+        OwnFile::None(name) => packed.find(&name),
     });
     found.collect()
+}
+
+/// Makes a ref that must be new, in a repository of the floor's, as git does: under its lock, and on disk when this
+/// returns. Its commit has to be there; it has no log. False: only git can say whether it can be made. No other ref's
+/// name may be the beginning of its own.
+pub(crate) fn create(dir: &Path, name: &str, commit: &Sha) -> bool {
+    let is_new = || find(dir, &[name]).is_some_and(|found| found == [None]);
+    let (path, lock) = (dir.join(name), dir.join(format!("{name}.lock")));
+    let (Some(folder), Some((inside, _))) = (path.parent(), name.rsplit_once('/')) else { return false };
+    if !theirs::has_folder(dir, "refs") || !is_new() || std::fs::create_dir_all(folder).is_err() {
+        return false;
+    }
+    if !theirs::has_folder(dir, inside) {
+        return false;
+    }
+    // Somebody holds it, or died with it; or the folder was empty a moment ago, and git has removed it.
+    let Ok(file) = File::create_new(&lock) else { return false };
+    // Nobody else makes it now.
+    let made = is_new() && put(file, commit, &lock, &path).is_ok() && sync(folder).is_ok();
+    if !made {
+        // If it was renamed, there is none.
+        let _ = std::fs::remove_file(&lock);
+    }
+    made
+}
+
+fn put(mut file: File, commit: &Sha, lock: &Path, path: &Path) -> std::io::Result<()> {
+    file.write_all(format!("{commit}\n").as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(lock, path)
+}
+
+fn sync(folder: &Path) -> std::io::Result<()> {
+    File::open(folder)?.sync_all()
 }
 
 /// What a ref's file says.
@@ -115,33 +147,53 @@ pub(crate) fn list(dir: &Path, prefix: &str) -> BTreeMap<String, Sha> {
         }
     }
     // After the files: what is packed meanwhile is in one or the other.
-    let packed = packed(dir).refs.into_iter().filter(|(name, _)| name.starts_with(prefix));
-    for (name, commit) in packed {
-        all.entry(name).or_insert(commit);
+    let packed = Packed::read(dir);
+    for (name, commit) in packed.lines().filter(|(name, _)| name.starts_with(prefix)) {
+        if let Some(commit) = commit.parse().ok().filter(|_| !all.contains_key(name)) {
+            all.insert(name.to_owned(), commit);
+        }
     }
     all
 }
 
+/// Packed refs, as text: there may be thousands, of which one or two are of interest.
 struct Packed {
-    refs: BTreeMap<String, Sha>,
-    /// Every line was read: what is not among them is not packed.
+    text: String,
+    /// All of it could be read.
     whole: bool,
 }
 
-fn packed(dir: &Path) -> Packed {
-    let (text, mut whole) = match theirs::read_to_string_in(dir, "packed-refs", LISTS_BYTES_MAX) {
-        Ok(text) => (text, true),
-        Err(e) => (String::new(), e.kind() == ErrorKind::NotFound),
-    };
-    let mut refs = BTreeMap::new();
-    // The header, and what annotated tags stand for.
-    for line in text.lines().filter(|line| !line.starts_with(['#', '^'])) {
-        match line.split_once(' ').and_then(|(commit, name)| Some((name, commit.parse().ok()?))) {
-            Some((name, commit)) => drop(refs.insert(name.to_owned(), commit)),
-            None => whole = false,
+impl Packed {
+    fn read(dir: &Path) -> Packed {
+        match theirs::read_to_string_in(dir, "packed-refs", LISTS_BYTES_MAX) {
+            Ok(text) => Packed { text, whole: true },
+            Err(e) => Packed { text: String::new(), whole: e.kind() == ErrorKind::NotFound },
         }
     }
-    Packed { refs, whole }
+
+    /// Where the ref is, or that it is not packed, if every line is as git writes it.
+    fn find(&self, name: &str) -> Option<Option<Sha>> {
+        match self.lines().find(|(packed, _)| *packed == name) {
+            Some((_, commit)) => commit.parse().ok().map(Some),
+            None => (self.whole && self.own().all(|line| ref_line(line).is_some())).then_some(None),
+        }
+    }
+
+    /// The refs, each with its commit.
+    fn lines(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.own().filter_map(ref_line)
+    }
+
+    /// Neither the header nor what annotated tags stand for.
+    fn own(&self) -> impl Iterator<Item = &str> {
+        self.text.lines().filter(|line| !line.starts_with(['#', '^']))
+    }
+}
+
+fn ref_line(line: &str) -> Option<(&str, &str)> {
+    let (commit, name) = line.split_once(' ')?;
+    let is_name = matches!(commit.len(), 40 | 64) && commit.bytes().all(|b| b.is_ascii_hexdigit());
+    is_name.then_some((name, commit))
 }
 
 /// A line of a ref's log.
@@ -206,6 +258,18 @@ mod tests {
         );
         let messages: Vec<String> = log(dir.path(), "refs/stash").into_iter().map(|l| l.message).collect();
         assert_eq!(messages, ["On x: second", "first"]);
+        let three: Sha = "3".repeat(40).parse().expect("a name");
+        assert!(create(dir.path(), "refs/pull/7/head", &three), "it is new");
+        assert_eq!(at("refs/pull/7/head"), Some(three.to_string()));
+        write("refs/pull/8/head.lock", "");
+        for no in ["refs/pull/7/head", "refs/heads/x/b", "refs/pull/8/head", "refs/heads/a/b"] {
+            let before = at(no);
+            assert!(!create(dir.path(), no, &three), "{no}");
+            assert_eq!(at(no), before);
+        }
+        assert!(dir.path().join("refs/pull/8/head.lock").exists(), "it is somebody's");
+        std::os::unix::fs::symlink(dir.path(), dir.path().join("refs/out")).expect("a link");
+        assert!(!create(dir.path(), "refs/out/x", &three), "nothing is written elsewhere");
         // A line that git did not write: what is not in the others may be in that one.
         write("packed-refs", &format!("{one} refs/heads/x/b\nhalf a li"));
         assert_eq!(find(dir.path(), &["refs/heads/no"]), None);

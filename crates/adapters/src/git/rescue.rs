@@ -289,5 +289,8 @@ pub(crate) fn never_again(keeper: &Repo, number: u64) -> GitResult<()> {
 
 /// The ref must be new: no rescue ref is ever overwritten.
 fn create_ref(site: &Site, snapshot: &Snapshot) -> GitResult<()> {
+    if refs::create(site.keeper.path(), &snapshot.reference, &snapshot.commit) {
+        return Ok(());
+    }
     site.keeper.update_refs("", format!("create {}\0{}\0", snapshot.reference, snapshot.commit))
 }

@@ -3,6 +3,8 @@
 use shopfloor_core::digest::Digest;
 use shopfloor_core::effect::ProcessId;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
 use std::sync::OnceLock;
 use std::{fs, io};
 
@@ -24,7 +26,7 @@ pub(crate) struct Stat {
 impl Stat {
     /// `Ok(None)`: there is no such process.
     pub(crate) fn read(pid: u32) -> io::Result<Option<Stat>> {
-        match fs::read(format!("/proc/{pid}/stat")) {
+        match said(pid, "stat") {
             Ok(bytes) => match Stat::parse(pid, &bytes) {
                 Some(mut stat) => {
                     stat.id.start = in_boot(stat.id.start, boot());
@@ -153,6 +155,26 @@ impl ProcTable {
     }
 }
 
+/// What `/proc` says of a process. Its files claim to be empty, so the standard library would feel its way into each, a
+/// few bytes at a time; and there are a few for every process of the machine.
+fn said(pid: u32, name: &str) -> io::Result<Vec<u8>> {
+    const ROOM: usize = 8 * 1024;
+    let mut file = File::open(format!("/proc/{pid}/{name}"))?;
+    let mut bytes = Vec::new();
+    loop {
+        let end = bytes.len();
+        bytes.resize(end + ROOM, 0);
+        let read = match file.read(&mut bytes[end..]) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => None,
+            read => Some(read?),
+        };
+        bytes.truncate(end + read.unwrap_or(0));
+        if read == Some(0) {
+            return Ok(bytes);
+        }
+    }
+}
+
 /// How often an environment that reads as empty is read again.
 const LOOKS_MAX: u32 = 20;
 
@@ -160,7 +182,7 @@ const LOOKS_MAX: u32 = 20;
 /// and no arguments either: a program (a kernel thread has no file) is then looked at again. A process that
 /// has arguments was started without an environment, and is not waited for.
 fn environment(pid: u32) -> std::io::Result<Vec<u8>> {
-    let read = |name: &str| fs::read(format!("/proc/{pid}/{name}"));
+    let read = |name: &str| said(pid, name);
     let mut looks = 1;
     loop {
         let environment = read("environ")?;

@@ -4,8 +4,9 @@ use crate::floor::{Floor, branch, gits};
 use shopfloor_engine::ports::Workspace;
 use shopfloor_engine::proof::RescueProof;
 
-/// Each call of the floor's, on a line of `$HOME/asked`.
-const LOG: &str = r#"echo "$*" >>"$HOME/asked""#;
+/// Each call of the floor's, on a line of `$HOME/asked`, its words apart by tabs: several may be written at once.
+const LOG: &str = r#"words=$(printf '%s\t' "$@")
+echo "$words" >>"$HOME/asked""#;
 
 fn floor() -> Option<Floor> {
     if std::env::var_os("SHOPFLOOR_TEST_ISOLATION").is_some() {
@@ -27,7 +28,7 @@ fn asked(floor: &Floor) -> Vec<String> {
 }
 
 fn subcommand(line: &str) -> String {
-    let mut words = line.split(' ');
+    let mut words = line.split('\t');
     while let Some(word) = words.next() {
         match word {
             "-c" | "-C" | "--git-dir" | "--work-tree" => drop(words.next()),

@@ -8,12 +8,12 @@
 //! repeated.
 
 use super::hand_over::hand_over;
-use super::{Move, Origin, Push, answered};
+use super::{Move, Origin, PINS, Push, answered};
 use crate::agent::random;
-use crate::git::locks;
 use crate::git::repos::FACTORY;
 use crate::git::run::{Git, GitError, GitResult, RECEIVE, Repo};
 use crate::git::transfer;
+use crate::git::{locks, refs};
 use crate::host::atomic::write_atomic;
 use crate::host::theirs;
 use shopfloor_core::ids::Sha;
@@ -168,6 +168,13 @@ impl Hub {
 
     /// One transaction: the refs move only if each of them, and each ref that has to stand, is where it was.
     fn swap(&self, push: &Push<'_>) -> GitResult<()> {
+        // What is pinned has nothing to do with any other ref, and no log.
+        if let ([Move { name, old: None, new: Some(new) }], []) = (push.moves, push.standing)
+            && PINS.iter().any(|pins| name.starts_with(pins))
+            && refs::create(self.0.path(), name, new)
+        {
+            return Ok(());
+        }
         let mut lines = String::new();
         for (name, at) in push.standing {
             lines.push_str(&format!("verify {name}\0{at}\0"));
