@@ -148,8 +148,10 @@ pub(crate) fn list(dir: &Path, prefix: &str) -> BTreeMap<String, Sha> {
     }
     // After the files: what is packed meanwhile is in one or the other.
     let packed = Packed::read(dir);
-    for (name, commit) in packed.lines().filter(|(name, _)| name.starts_with(prefix)) {
-        if let Some(commit) = commit.parse().ok().filter(|_| !all.contains_key(name)) {
+    for (commit, name) in packed.text.lines().filter_map(|line| line.split_once(' ')) {
+        if name.starts_with(prefix)
+            && let Some(commit) = commit.parse().ok().filter(|_| !all.contains_key(name))
+        {
             all.insert(name.to_owned(), commit);
         }
     }
@@ -173,27 +175,21 @@ impl Packed {
 
     /// Where the ref is, or that it is not packed, if every line is as git writes it.
     fn find(&self, name: &str) -> Option<Option<Sha>> {
-        match self.lines().find(|(packed, _)| *packed == name) {
-            Some((_, commit)) => commit.parse().ok().map(Some),
-            None => (self.whole && self.own().all(|line| ref_line(line).is_some())).then_some(None),
+        match self.text.find(&format!(" {name}\n")) {
+            Some(end) => {
+                let begin = self.text[..end].rfind('\n').map_or(0, |at| at + 1);
+                self.text[begin..end].parse().ok().map(Some)
+            }
+            None => (self.whole && self.is_sound()).then_some(None),
         }
     }
 
-    /// The refs, each with its commit.
-    fn lines(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.own().filter_map(ref_line)
+    /// Whether each line has its end, and is a ref, what an annotated tag stands for, or the header.
+    fn is_sound(&self) -> bool {
+        let is_ref = |line: &str| [40, 64].iter().any(|end| line.as_bytes().get(*end) == Some(&b' '));
+        let sound = |line: &str| is_ref(line) || line.starts_with(['#', '^']);
+        (self.text.is_empty() || self.text.ends_with('\n')) && self.text.lines().all(sound)
     }
-
-    /// Neither the header nor what annotated tags stand for.
-    fn own(&self) -> impl Iterator<Item = &str> {
-        self.text.lines().filter(|line| !line.starts_with(['#', '^']))
-    }
-}
-
-fn ref_line(line: &str) -> Option<(&str, &str)> {
-    let (commit, name) = line.split_once(' ')?;
-    let is_name = matches!(commit.len(), 40 | 64) && commit.bytes().all(|b| b.is_ascii_hexdigit());
-    is_name.then_some((name, commit))
 }
 
 /// A line of a ref's log.
