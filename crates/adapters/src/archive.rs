@@ -34,6 +34,8 @@ impl Archive for StoreArchive {
             }
             pause();
         }
+        pruned.copies =
+            self.0.prune_copies(tidy.journal_before, tidy.dry_run).map_err(PortError::transient)?;
         let expired = Expired::from(tidy);
         let mut store = self.0.store().map_err(PortError::transient)?;
         let mut stage = Stage::FIRST;

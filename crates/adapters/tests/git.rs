@@ -1,5 +1,7 @@
 //! The git adapter on real git: every story is told with each git program found on PATH.
 
+#[path = "git/asked.rs"]
+mod asked;
 #[path = "git/bounds.rs"]
 mod bounds;
 #[path = "git/checkout.rs"]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// Replaces secrets. Holds the values of every secret that the configuration names, in the forms in which programs
 /// print them, and knows the shape of common tokens, so that even a secret nobody configured is caught.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Hash)]
 pub struct Redactor {
     /// Values and their other forms, longest first.
     secrets: Vec<String>,

@@ -40,6 +40,9 @@ pub struct Dossier {
     log: Log,
     /// The stamp of the phase file's version that was last taken in.
     phase_stamp: Option<String>,
+    /// The screen as it was last looked at, and how it was read. Every look at a session is by the same rules.
+    #[serde(skip)]
+    shown: Option<(String, Reading)>,
 }
 
 /// What a look into the session's folder found.
@@ -61,6 +64,7 @@ impl Dossier {
             conversation,
             log: Log::default(),
             phase_stamp: None,
+            shown: None,
         }
     }
 
@@ -200,7 +204,15 @@ impl Dossier {
     }
 
     pub fn see_screen(&mut self, spec: &RuntimeSpec, text: &str, now: Time) -> Reading {
-        let reading = screen::read(spec, text, now, crate::time::utc_offset());
+        // Most looks show what the one before did. What that says depends on the time only where it names one.
+        let again = self.shown.take().filter(|(known, reading)| {
+            known == text && reading.claim.as_ref().is_none_or(|claim| claim.until.is_none())
+        });
+        let (_, reading) =
+            self.shown.insert(again.unwrap_or_else(|| {
+                (text.to_owned(), screen::read(spec, text, now, crate::time::utc_offset()))
+            }));
+        let reading = reading.clone();
         if let Some(line) = reading.statusline {
             self.see_clock(line, now);
         }

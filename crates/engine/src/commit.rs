@@ -172,7 +172,7 @@ impl<S: Store> Engine<S> {
     /// Takes in an effect's outcome and strikes the effect off the outbox, in one commit. An
     /// effect that was struck off before changes nothing.
     pub fn complete(&mut self, now: Time, effect: &OutboxEffect, outcome: Outcome) -> StoreResult<Applied> {
-        let event = Event::Performed { action: effect.action.clone(), outcome };
+        let event = Event::Performed { action: (*effect.action).clone(), outcome };
         match self.apply(now, &event, Some(effect.id)) {
             Err(StoreError::AlreadyPerformed(_)) => Ok(Applied::default()),
             other => other,

@@ -32,7 +32,6 @@ pub enum Task {
 
 /// What became of a task.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a few at a time, moved twice")]
 pub enum Report {
     Attempted {
         effect: OutboxEffect,
@@ -164,7 +163,7 @@ impl<S: Store> Conductor<S> {
         match &self.only {
             Some(Only::Merge(project)) => outbox.retain(|effect| effect.action.is_merging(project)),
             Some(Only::Try(id)) => outbox.retain(|effect| effect.action.is_trying(*id)),
-            Some(Only::Tidying) => outbox.retain(|effect| matches!(effect.action, Action::Tidy(_))),
+            Some(Only::Tidying) => outbox.retain(|effect| matches!(*effect.action, Action::Tidy(_))),
             None => {}
         }
         let free = self.capacity.checks.saturating_sub(self.checks.values().sum());
@@ -180,7 +179,7 @@ impl<S: Store> Conductor<S> {
                 continue;
             }
             self.busy.insert(effect.action.lane());
-            if let Action::RunCi { project, .. } = &effect.action {
+            if let Action::RunCi { project, .. } = &*effect.action {
                 *self.checks.entry(project.clone()).or_default() += 1;
             }
             tasks.push(Task::Perform(Box::new(effect)));
@@ -247,7 +246,7 @@ impl<S: Store> Conductor<S> {
     fn attempted(&mut self, now: Time, effect: OutboxEffect, attempt: Attempt) -> StoreResult<Vec<Note>> {
         let lane = effect.action.lane();
         self.busy.remove(&lane);
-        if let Action::RunCi { project, .. } = &effect.action
+        if let Action::RunCi { project, .. } = &*effect.action
             && let Some(running) = self.checks.get_mut(project)
         {
             *running = running.saturating_sub(1);

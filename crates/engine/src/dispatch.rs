@@ -103,7 +103,7 @@ mod tests {
         OutboxEffect {
             host: Default::default(),
             id: EffectId(id),
-            action: Action::RingInbox { epoch: Epoch(epoch), message: MessageId(id) },
+            action: Action::RingInbox { epoch: Epoch(epoch), message: MessageId(id) }.into(),
             attempts: 0,
             not_before: Time(not_before),
             last_error: None,
@@ -125,7 +125,7 @@ mod tests {
             purpose: CiPurpose::Head,
             about: Default::default(),
         };
-        OutboxEffect { action, ..ring(id, 0, 0) }
+        OutboxEffect { action: action.into(), ..ring(id, 0, 0) }
     }
 
     /// Runs below 100 are of heads, those below 200 of trials, below 300 of urgent ones, others of urgent heads.

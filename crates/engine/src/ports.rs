@@ -167,8 +167,8 @@ pub trait Workspace: Send + Sync {
     /// Sends the snapshot to origin, if the project is configured to.
     fn share(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<()>;
 
-    /// Deletes the rescue refs that `tidy` allows to go, if another ref also keeps what they hold; never an
-    /// agent's newest. Returns how many.
+    /// Deletes the rescue refs that `tidy` allows to go, if others also keep all that they hold; an agent's newest only
+    /// for its age. Returns how many.
     fn prune_rescues(&self, tidy: &Tidy) -> PortResult<u32>;
 
     /// Packs the project's repositories if they need it: sooner when nobody works. Nothing is lost. Returns what was

@@ -17,6 +17,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// What the loop is told.
+#[expect(clippy::large_enum_variant, reason = "a few at a time, moved twice")]
 pub enum Input {
     Event(Event),
     /// Another process changed the store.

@@ -216,7 +216,7 @@ impl Checker {
             if job.deadline.is_none() {
                 world.broken("7 every wait has a deadline", format!("job {} has none", job.id));
             }
-            let mine = |q: &&OutboxEffect| match &q.action {
+            let mine = |q: &&OutboxEffect| match &*q.action {
                 Action::EndSession { job: j, .. }
                 | Action::ReleaseWorktree { job: j, .. }
                 | Action::Escalate { job: j, .. } => *j == job.id,

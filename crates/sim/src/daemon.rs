@@ -117,7 +117,7 @@ impl Daemon {
         let of = |epoch: &Epoch| floor.sessions.get(epoch).map(|session| session.project.clone());
         match task {
             Task::ReadForge { project, .. } => project.clone(),
-            Task::Perform(effect) => match &effect.action {
+            Task::Perform(effect) => match &*effect.action {
                 Action::RingInbox { epoch, .. } => of(epoch),
                 action => action.project().cloned(),
             }
@@ -166,7 +166,7 @@ impl Daemon {
         let now = self.now();
         for task in self.conductor.tasks(now)? {
             let late = match &task {
-                Task::Perform(effect) if matches!(effect.action, Action::RunCi { .. }) => {
+                Task::Perform(effect) if matches!(*effect.action, Action::RunCi { .. }) => {
                     self.chance(|r| r.range(5_000, 600_000))
                 }
                 Task::Perform(_) => self.chance(|r| r.range(0, 2_000)),

@@ -4,8 +4,10 @@
 use crate::ci::{CiDb, CiRuns};
 use crate::forge::{ForgeDb, ForgeTables, SharedForge};
 use crate::memory::Memory;
-use crate::sqlite::SqliteStore;
+use crate::sqlite::{self, SqliteStore};
 use crate::{Store, StoreError, StoreResult};
+use shopfloor_core::effect::outcome::Amount;
+use shopfloor_core::time::Time;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +28,10 @@ pub trait Backend: Send + Sync {
 
     /// The tables of the embedded forge.
     fn forge(&self) -> StoreResult<Box<dyn ForgeTables>>;
+
+    /// Removes the copies of the store that were made before it was migrated, and before that time; the newest stays,
+    /// for whoever has to go back. `dry_run`: only counts them.
+    fn prune_copies(&self, before: Time, dry_run: bool) -> StoreResult<Amount>;
 }
 
 /// The store of that name: `sqlite:PATH`, or the path alone; or `memory:NAME`, which lives as long as the
@@ -68,6 +74,10 @@ impl Backend for File {
     fn forge(&self) -> StoreResult<Box<dyn ForgeTables>> {
         Ok(Box::new(ForgeDb::open(&self.0)?))
     }
+
+    fn prune_copies(&self, before: Time, dry_run: bool) -> StoreResult<Amount> {
+        sqlite::prune_backups(&self.0, before, dry_run)
+    }
 }
 
 fn in_memory(name: &str) -> Arc<dyn Backend> {
@@ -100,5 +110,9 @@ impl Backend for Memory {
             None => SharedForge::in_memory()?,
         };
         Ok(Box::new(forge.insert(made).clone()))
+    }
+
+    fn prune_copies(&self, _: Time, _: bool) -> StoreResult<Amount> {
+        Ok(Amount::default())
     }
 }

@@ -31,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use shopfloor_core::effect::Action;
 use shopfloor_core::ids::{EffectId, Seq};
 use shopfloor_core::time::Time;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One document of the state: it belongs to the engine and is opaque here.
@@ -97,7 +98,8 @@ impl Host {
 pub struct OutboxEffect {
     pub id: EffectId,
     pub host: Host,
-    pub action: Action,
+    /// Shared: whoever reads the outbox again and again copies none of it.
+    pub action: Arc<Action>,
     /// Failed attempts so far.
     pub attempts: u32,
     pub not_before: Time,

@@ -127,7 +127,7 @@ impl Held {
         for action in &commit.effects {
             self.last_effect += 1;
             let id = EffectId(self.last_effect);
-            let (host, action) = (commit.host.clone(), action.clone());
+            let (host, action) = (commit.host.clone(), Arc::new(action.clone()));
             let queued =
                 OutboxEffect { id, host, action, attempts: 0, not_before: Time(0), last_error: None };
             self.outbox.insert(id, queued);

@@ -14,6 +14,7 @@ mod shelf;
 mod watch;
 
 pub use migrations::backup_path;
+pub(crate) use migrations::prune_backups;
 pub(crate) use open::{connect, connect_read_only, in_memory};
 
 use self::outbox::Outbox;
@@ -126,15 +127,17 @@ impl Store for SqliteStore {
         if newest != commit.expected {
             return Err(StoreError::Stale);
         }
-        if let Some(id) = commit.performed {
-            take_performed(&tx, id)?;
-        }
+        let struck =
+            commit.performed.map(|id| Ok::<_, StoreError>((id, take_performed(&tx, id)?))).transpose()?;
         let seq = write_entries(&tx, newest, commit)?;
         write_rows(&tx, seq, &commit.rows)?;
         shelf::write(&tx, seq, &commit.taken_down, &commit.shelved)?;
         let effects = outbox::write(&tx, commit)?;
         tx.commit()?;
         watch::ring(&self.path);
+        if let Some((id, touched)) = struck {
+            self.outbox.struck_off(id, touched);
+        }
         Ok(Committed { seq, effects })
     }
 
@@ -144,15 +147,18 @@ impl Store for SqliteStore {
 
     fn defer(&mut self, id: EffectId, attempts: u32, not_before: Time, error: &str) -> StoreResult<()> {
         let tx = write(&mut self.conn)?;
+        let error = text::head(error, EFFECT_ERROR_BYTES_MAX);
         let changed = tx.execute(
             "UPDATE outbox SET attempts = ?2, not_before = ?3, last_error = ?4 WHERE id = ?1",
-            params![to_sql(id.0), attempts, to_sql(not_before.0), text::head(error, EFFECT_ERROR_BYTES_MAX)],
+            params![to_sql(id.0), attempts, to_sql(not_before.0), error],
         )?;
         if changed == 0 {
             return Err(StoreError::AlreadyPerformed(id));
         }
+        let touched = outbox::touch(&tx)?;
         tx.commit()?;
         watch::ring(&self.path);
+        self.outbox.put_off(id, touched, (attempts, not_before, error));
         Ok(())
     }
 
@@ -273,18 +279,19 @@ fn read_entry(row: &rusqlite::Row<'_>) -> rusqlite::Result<JournalEntry> {
 }
 
 fn newest_seq(conn: &Connection) -> StoreResult<Seq> {
-    let newest = "SELECT coalesce(max(seq), 0) FROM journal";
-    Ok(conn.query_row(newest, [], |row| from_sql(row, 0).map(Seq))?)
+    let mut newest = conn.prepare_cached("SELECT coalesce(max(seq), 0) FROM journal")?;
+    Ok(newest.query_row([], |row| from_sql(row, 0).map(Seq))?)
 }
 
 fn read_lease(tx: &Transaction<'_>) -> StoreResult<i64> {
-    Ok(tx.query_row("SELECT value FROM meta WHERE key = 'lease'", [], |row| row.get(0))?)
+    let mut lease = tx.prepare_cached("SELECT value FROM meta WHERE key = 'lease'")?;
+    Ok(lease.query_row([], |row| row.get(0))?)
 }
 
-fn take_performed(tx: &Transaction<'_>, id: EffectId) -> StoreResult<()> {
-    match tx.execute("DELETE FROM outbox WHERE id = ?1", [to_sql(id.0)])? {
+fn take_performed(tx: &Transaction<'_>, id: EffectId) -> StoreResult<outbox::Touched> {
+    match tx.prepare_cached("DELETE FROM outbox WHERE id = ?1")?.execute([to_sql(id.0)])? {
         0 => Err(StoreError::AlreadyPerformed(id)),
-        _ => Ok(()),
+        _ => outbox::touch(tx),
     }
 }
 

@@ -141,9 +141,13 @@ impl LocalCi {
             return Ok(report);
         }
         let started = Instant::now();
+        let begun = folder.exists();
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        // Ends what an earlier attempt at this run left behind when it was cut short.
-        end_run(folder)?;
+        if begun {
+            // Ends what an earlier attempt at this run left behind when it was cut short.
+            end_run(folder)?;
+            record::remove_report(folder)?;
+        }
 
         let log_path = folder.join("log");
         let mut log = RunLog::create(&log_path, config.log_bytes_max, config.redactor.clone())?;
@@ -163,7 +167,7 @@ impl LocalCi {
             report.verdict = CiVerdict::Cancelled;
         } else if !config.steps.is_empty() {
             let (tree, before) = TestTree::take(&self.layout.test_trees(request.project), folder)?;
-            if let Some(before) = before {
+            if let Some(before) = before.filter(|before| !record::has_ended(before)) {
                 end_run(&before)?;
             }
             let ran = self.run_commits(folder, &tree, request, &run, config, &mut log, &mut report);

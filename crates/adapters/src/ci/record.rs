@@ -48,6 +48,16 @@ pub(super) fn save_report(
     save(&folder.join("report.json"), &record)
 }
 
+/// A run that is begun again has none until it has ended again.
+pub(super) fn remove_report(folder: &Path) -> io::Result<()> {
+    remove(&folder.join("report.json"))
+}
+
+/// Whether the run in that folder came to its end, after which nothing of it is running.
+pub(super) fn has_ended(folder: &Path) -> bool {
+    folder.join("report.json").exists()
+}
+
 /// Notes that nobody wants the run any more: written before its processes are ended, and checked after each
 /// one is started.
 pub(crate) fn cancel(folder: &Path) -> io::Result<()> {
@@ -68,7 +78,11 @@ pub(super) fn save_process(folder: &Path, process: ProcessId) -> io::Result<()> 
 }
 
 pub(crate) fn remove_process(folder: &Path) -> io::Result<()> {
-    match fs::remove_file(folder.join("process.json")) {
+    remove(&folder.join("process.json"))
+}
+
+fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
         _ => Ok(()),
     }

@@ -6,11 +6,12 @@
 use super::jailed::{self, Reach};
 use super::origin::Push;
 use super::run::{GitError, GitResult, parse_sha};
+use crate::host::command::{self, Keep};
 use rustix::process::{Pid, Signal, kill_process_group};
 use shopfloor_core::ids::Sha;
 use shopfloor_core::text;
 use std::ffi::{OsStr, OsString};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -26,7 +27,7 @@ const REACH_TIME_LIMIT: Duration = Duration::from_secs(180);
 const STDERR_BYTES_MAX: usize = 2_000;
 
 /// How much is kept of what git says besides its answer; a server may say any amount.
-const SAID_BYTES_MAX: u64 = 256 * 1024;
+const SAID_BYTES_MAX: usize = 256 * 1024;
 
 /// How much is read of a list of refs that were asked for by name.
 const REFS_BYTES_MAX: usize = 1024 * 1024;
@@ -196,7 +197,7 @@ impl Call {
     /// nothing about the repository.
     pub(crate) fn ending(self, codes: &[i32]) -> GitResult<Output> {
         let shown = self.shown();
-        let ended = self.end(u64::MAX)?;
+        let ended = self.end(usize::MAX)?;
         match ended.code {
             Some(code) if codes.contains(&code) => Ok(Output { code, stdout: ended.stdout }),
             _ => Err(ended.into_error(shown)),
@@ -204,18 +205,22 @@ impl Call {
     }
 
     /// Runs it and keeps at most the first `bytes_max` bytes of its output.
-    fn end(mut self, bytes_max: u64) -> GitResult<Ended> {
+    fn end(mut self, bytes_max: usize) -> GitResult<Ended> {
         self.begin();
-        let (mut child, stderr) = self.start()?;
-        // We have nothing to say to it, so it must not wait for more.
-        drop(child.stdin.take());
-        let stdout = read_all(child.stdout.take(), bytes_max);
+        let mut child = self.start()?;
+        let input = self.stdin.take().unwrap_or_default();
         let usual = if self.reach.is_some() { REACH_TIME_LIMIT } else { TIME_LIMIT };
-        let (limit, began) = (self.limit.unwrap_or(usual), Instant::now());
-        let left = || limit.saturating_sub(began.elapsed());
-        let (Ok(stdout), Ok(stderr)) = (stdout.recv_timeout(left()), stderr.recv_timeout(left())) else {
-            self.stop(&mut child);
-            return Err(GitError::TimedOut { command: self.shown, limit });
+        let limit = self.limit.unwrap_or(usual);
+        let keep = Keep { stdout: bytes_max, stderr: SAID_BYTES_MAX, all_is_read: false };
+        let (stdout, stderr) = match command::talk(&mut child, &input, &keep, Instant::now() + limit) {
+            Ok(said) => said,
+            Err(e) => {
+                self.stop(&mut child);
+                return Err(match e.kind() {
+                    ErrorKind::TimedOut => GitError::TimedOut { command: self.shown, limit },
+                    _ => GitError::io(self.shown, e),
+                });
+            }
         };
         let status = child.wait().map_err(|e| GitError::io(self.shown, e))?;
         // The code of a jail that could not be built answers nothing.
@@ -226,7 +231,9 @@ impl Call {
     /// Runs it and pipes its output into another call, chosen by the first bytes; `None`: into none.
     pub(crate) fn into(mut self, first: usize, next: impl FnOnce(&[u8]) -> Option<Call>) -> GitResult<()> {
         self.begin();
-        let (mut child, stderr) = self.start()?;
+        let mut child = self.start()?;
+        write_all(child.stdin.take(), self.stdin.take().unwrap_or_default());
+        let stderr = read_beginning(child.stderr.take());
         let mut pipe = child.stdout.take().expect("piped");
         let (done, begun) = channel();
         std::thread::spawn(move || {
@@ -264,14 +271,15 @@ impl Call {
         let shown = self.shown();
         self.begin();
         self.stdin = Some(Vec::new());
-        let (mut child, stderr) = self.start()?;
+        let mut child = self.start()?;
+        let stderr = read_beginning(child.stderr.take());
         if let Some(mut input) = child.stdin.take() {
             std::thread::spawn(move || {
                 // A git that stops reading says so by its exit code, not by a broken pipe.
                 let _ = input.write_all(&begin).and_then(|()| std::io::copy(&mut pipe, &mut input));
             });
         }
-        let stdout = read_all(child.stdout.take(), u64::MAX);
+        let stdout = read_beginning(child.stdout.take());
         let (Ok(stdout), Ok(stderr)) = (stdout.recv_timeout(TIME_LIMIT), stderr.recv_timeout(TIME_LIMIT))
         else {
             self.stop(&mut child);
@@ -284,9 +292,8 @@ impl Call {
         }
     }
 
-    /// Starts it, with a thread that reads its standard error. Standard input, if there is any, is written by
-    /// another thread, or left to the caller if it is empty.
-    fn start(&mut self) -> GitResult<(Child, Receiver<Vec<u8>>)> {
+    /// Starts it; what is said to it and by it is the caller's.
+    fn start(&mut self) -> GitResult<Child> {
         if let Some(why) = self.broken.take() {
             return Err(why);
         }
@@ -301,16 +308,7 @@ impl Call {
         self.command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let spawned = self.command.spawn();
-        let mut child =
-            spawned.map_err(|source| GitError::Start { program: self.program.clone(), source })?;
-        if let Some(bytes) = self.stdin.take().filter(|bytes| !bytes.is_empty())
-            && let Some(mut pipe) = child.stdin.take()
-        {
-            // A git that stops reading says so by its exit code, not by a broken pipe.
-            std::thread::spawn(move || drop(pipe.write_all(&bytes)));
-        }
-        let stderr = read_beginning(child.stderr.take(), SAID_BYTES_MAX);
-        Ok((child, stderr))
+        spawned.map_err(|source| GitError::Start { program: self.program.clone(), source })
     }
 
     fn stop(&self, child: &mut Child) {
@@ -341,7 +339,7 @@ impl Call {
     /// The beginning of its output, as raw bytes.
     pub(crate) fn first_bytes(self, bytes_max: usize) -> GitResult<Vec<u8>> {
         let shown = self.shown();
-        let ended = self.end(bytes_max as u64)?;
+        let ended = self.end(bytes_max)?;
         // A process that wrote more was stopped because of that.
         if ended.code != Some(0) && ended.stdout.len() < bytes_max {
             return Err(ended.into_error(shown));
@@ -374,28 +372,22 @@ impl Ended {
     }
 }
 
-/// Reads a pipe on a thread of its own, so that a full pipe never blocks git and a git that hangs
-/// never blocks us. Dropping the pipe early ends a git that still writes.
-fn read_all(pipe: Option<impl Read + Send + 'static>, bytes_max: u64) -> Receiver<Vec<u8>> {
-    let (done, receiver) = channel();
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(pipe) = pipe {
-            // What was read before an error is still what git said.
-            let _ = pipe.take(bytes_max).read_to_end(&mut bytes);
-        }
-        let _ = done.send(bytes);
-    });
-    receiver
+/// Writes on a thread of its own, so that a full pipe never blocks us.
+fn write_all(pipe: Option<impl Write + Send + 'static>, bytes: Vec<u8>) {
+    if let Some(mut pipe) = pipe {
+        // A git that stops reading says so by its exit code, not by a broken pipe.
+        std::thread::spawn(move || drop(pipe.write_all(&bytes)));
+    }
 }
 
-/// The same, but the pipe is read to its end, however little of it is kept.
-fn read_beginning(pipe: Option<impl Read + Send + 'static>, bytes_max: u64) -> Receiver<Vec<u8>> {
+/// Reads a pipe to its end on a thread of its own, so that a full pipe never blocks git and a git that hangs never
+/// blocks us. What was read before an error is still what git said; only the beginning of it is kept.
+fn read_beginning(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (done, receiver) = channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            let _ = (&mut pipe).take(bytes_max).read_to_end(&mut bytes);
+            let _ = (&mut pipe).take(SAID_BYTES_MAX as u64).read_to_end(&mut bytes);
             let _ = std::io::copy(&mut pipe, &mut std::io::sink());
         }
         let _ = done.send(bytes);

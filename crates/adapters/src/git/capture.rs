@@ -13,7 +13,7 @@ use super::index::{INDEX_BYTES_MAX, Index};
 use super::jailed::is_within;
 use super::run::{Git, GitError, GitResult, Repo, WITH_SUBMODULES, parse_sha};
 use super::site::Site;
-use super::still;
+use super::still::{self, Seen, Sizes};
 use super::worktree::{Worktree, git_dir_of};
 use crate::host::theirs;
 use shopfloor_core::ids::Sha;
@@ -36,16 +36,28 @@ enum Seed {
 }
 
 /// Everything in a tree's folder.
+#[derive(Clone, Debug)]
 pub(super) struct Captured {
     pub tree: Sha,
     /// The folders in it that are repositories themselves.
     pub nested: Vec<PathBuf>,
     /// What is not in it.
     pub left: Vec<Left>,
+    /// A mark of the index that was written as the tree; `None`: it was not written just now.
+    pub entries: Option<u64>,
+    pub changed: Option<Changed>,
+}
+
+/// How many files differ from what the index held, or are in one of the two alone.
+#[derive(Clone, Debug)]
+pub(super) struct Changed {
+    pub files: u32,
+    /// The tree that the index stood for.
+    pub since: Sha,
 }
 
 impl Captured {
-    /// `anew`: whatever the times of its files say, git looks at them.
+    /// `anew`: whatever the times of its files say, git looks at them, unless it did so a moment ago.
     pub(super) fn of(
         git: &Git,
         site: &Site,
@@ -54,26 +66,58 @@ impl Captured {
         anew: bool,
     ) -> GitResult<Captured> {
         sweep(site.keeper.path());
-        // Besides the files: what the index says of them. (What is ignored also depends on the user's own list, which
-        // is not looked at: a change of it counts when something else changes.)
-        let besides = ["index", "info/sparse-checkout"].map(|name| worktree.git_dir.join(name));
-        let look = still::look(&worktree.path, &besides.each_ref().map(PathBuf::as_path));
-        let known = look.filter(|_| !anew).and_then(|look| git.stills.get(&worktree.git_dir, look, head));
-        if let Some((tree, left)) = known {
-            return Ok(Captured { tree, nested: Vec::new(), left });
+        let seen = look(worktree);
+        let known = seen.look.and_then(|look| match anew {
+            true => git.stills.take_asked(&worktree.git_dir, look, head),
+            false => git.stills.get(&worktree.git_dir, look, head),
+        });
+        if let Some(known) = known {
+            return Ok(known);
         }
-        let captured = Captured::by_asking(git, site, worktree, head)?;
-        if let Some(look) = look.filter(|_| captured.nested.is_empty()) {
+        let captured = Captured::by_asking(git, site, worktree, head, seen.sizes)?;
+        if let Some(look) = seen.look.filter(|_| captured.nested.is_empty()) {
             git.stills.put(&worktree.git_dir, look, head, &captured);
         }
         Ok(captured)
     }
 
-    fn by_asking(git: &Git, site: &Site, worktree: &Worktree, head: Option<&Sha>) -> GitResult<Captured> {
+    /// The last capture, if nothing was written since.
+    pub(super) fn known(git: &Git, worktree: &Worktree, head: Option<&Sha>) -> Option<Captured> {
+        git.stills.get(&worktree.git_dir, look(worktree).look?, head)
+    }
+
+    /// The last capture, if that snapshot was proved to hold it and nothing was written since. A proof counts once.
+    pub(super) fn proved(
+        git: &Git,
+        worktree: &Worktree,
+        head: Option<&Sha>,
+        snapshot: &Sha,
+    ) -> Option<Captured> {
+        git.stills.take_proved(&worktree.git_dir, look(worktree).look?, head, snapshot)
+    }
+
+    fn by_asking(
+        git: &Git,
+        site: &Site,
+        worktree: &Worktree,
+        head: Option<&Sha>,
+        sizes: Option<Sizes>,
+    ) -> GitResult<Captured> {
+        let caps = site.project.caps;
+        let small = sizes.is_some_and(|sizes| sizes.total <= caps.total && sizes.largest <= caps.file);
         let seeded = |seed| {
-            let room = site.project.caps.total;
-            Capture { git, site, worktree, nested: Vec::new(), left: Vec::new(), room, small: false }
-                .seeded(head, seed)
+            Capture {
+                git,
+                site,
+                worktree,
+                nested: Vec::new(),
+                left: Vec::new(),
+                room: caps.total,
+                small,
+                entries: None,
+                changed: None,
+            }
+            .seeded(head, seed)
         };
         match seeded(Seed::Index) {
             // The worktree's index is unreadable: HEAD's tree is the next best start.
@@ -87,6 +131,13 @@ impl Captured {
     }
 }
 
+/// Besides the files: what the index says of them. (What is ignored also depends on the user's own list, which is not
+/// looked at: a change of it counts when something else changes.)
+fn look(worktree: &Worktree) -> Seen {
+    let besides = ["index", "info/sparse-checkout"].map(|name| worktree.git_dir.join(name));
+    still::look(&worktree.path, &besides.each_ref().map(PathBuf::as_path))
+}
+
 /// One attempt at capturing.
 struct Capture<'a> {
     git: &'a Git,
@@ -98,6 +149,8 @@ struct Capture<'a> {
     room: u64,
     /// All that is in the folder is known to fit.
     small: bool,
+    entries: Option<u64>,
+    changed: Option<Changed>,
 }
 
 impl Capture<'_> {
@@ -116,7 +169,8 @@ impl Capture<'_> {
             None => {}
         }
         let tree = self.capture(&folder, &index, head, 0)?;
-        Ok(Captured { tree, nested: self.nested, left: bounds::named(self.left) })
+        let Capture { nested, left, entries, changed, .. } = self;
+        Ok(Captured { tree, nested, left: bounds::named(left), entries, changed })
     }
 
     /// Adds what is in `folder` and fits to the index. Returns repositories in it that were found on the way, and are
@@ -189,11 +243,25 @@ impl Capture<'_> {
         }
         nested.extend(staged);
         if nested.is_empty()
-            && let (Some(head), Some(tree)) = (head, now.and_then(|now| now.tree(&before)))
-            && Commit::read(&self.site.looking_into(Some(self.worktree)), head)?.tree == tree
+            && let (Some(head), Some(now)) = (head, now)
         {
-            // Everything is as in HEAD, whose tree is there.
-            return Ok(tree);
+            let all = depth == 0 && now.links.is_empty() && self.left.iter().all(|left| left.ignored);
+            if let Some(since) = before.own_tree().filter(|_| all) {
+                self.changed = Some(Changed { files: now.differing(&before, head), since: since.clone() });
+            }
+            if let Some(tree) = now.tree(&before)
+                && Commit::read(&self.site.looking_into(Some(self.worktree)), head)?.tree == tree
+            {
+                // Everything is as in HEAD, whose tree is there.
+                return Ok(tree);
+            }
+            if depth == 0 {
+                let entries = self.git.mark(&now.entries());
+                self.entries = Some(entries);
+                if let Some(tree) = self.git.stills.written(&self.worktree.git_dir, entries) {
+                    return Ok(tree);
+                }
+            }
         }
         for path in nested {
             if depth == NESTING_MAX {

@@ -141,7 +141,9 @@ impl Checkout<'_> {
         let (Some(ours), Some(theirs)) = (self.head(&repo)?, self.fetch(&repo)?) else {
             return left("has no commit".into());
         };
-        let base = if ours == theirs { Some(ours.clone()) } else { repo.merge_base(&ours, &theirs)? };
+        // What was just published continues from where the checkout was brought to the last time.
+        let continues = ours == theirs || self.origin.near().is_known_ancestor(&ours, &theirs);
+        let base = if continues { Some(ours.clone()) } else { repo.merge_base(&ours, &theirs)? };
         if base.as_ref() == Some(&theirs) {
             return Ok((ours == theirs, format!("{at} has everything that was merged")));
         }

@@ -56,6 +56,37 @@ impl Index {
         self.tree.clone().or_else(same)
     }
 
+    /// What its tree depends on, and nothing else.
+    pub(super) fn entries(&self) -> &[u8] {
+        &self.entries
+    }
+
+    /// The tree that it was last written as, if git has not touched an entry since.
+    pub(super) fn own_tree(&self) -> Option<&Sha> {
+        self.tree.as_ref()
+    }
+
+    /// How many paths are in one of the two alone, or differently in each, if objects have names like `like`.
+    pub(super) fn differing(&self, other: &Index, like: &Sha) -> u32 {
+        let fixed = FIXED + like.as_str().len() / 2;
+        let (mut ours, mut theirs) =
+            (Entries { rest: &self.entries, fixed }, Entries { rest: &other.entries, fixed });
+        let (mut one, mut another, mut count) = (ours.next(), theirs.next(), 0);
+        // Both are sorted by path.
+        while let (Some((path, what)), Some((others, theirs_what))) = (one, another) {
+            count += u32::from(path != others || what != theirs_what);
+            if path <= others {
+                one = ours.next();
+            }
+            if path >= others {
+                another = theirs.next();
+            }
+        }
+        let left =
+            usize::from(one.is_some()) + ours.count() + usize::from(another.is_some()) + theirs.count();
+        count.saturating_add(u32::try_from(left).unwrap_or(u32::MAX))
+    }
+
     fn parse(bytes: &[u8], name_bytes: usize) -> Option<Index> {
         // The last bytes are a checksum, which git does not look at either.
         let mut rest = Bytes(bytes.get(..bytes.len().checked_sub(name_bytes)?)?);
@@ -111,6 +142,27 @@ impl Index {
             }
         }
         Some(index)
+    }
+}
+
+/// What comes before an object's name in [`Index::entries`]: two times two bytes of flags, and the mode.
+const FIXED: usize = 8;
+
+/// The entries, each as its path and what is said of it.
+struct Entries<'a> {
+    rest: &'a [u8],
+    /// How much comes before the path.
+    fixed: usize,
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (what, rest) = self.rest.split_at_checked(self.fixed)?;
+        let end = rest.iter().position(|byte| *byte == 0)?;
+        self.rest = &rest[end + 1..];
+        Some((&rest[..end], what))
     }
 }
 

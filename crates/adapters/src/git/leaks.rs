@@ -16,8 +16,26 @@ const PATH_CHARS_MAX: usize = 200;
 /// What begins a commit in the listing. No line of a message or of a difference begins so.
 const COMMIT: &str = "\0";
 
-/// The first secret in the commits that `head` has and `published` lacks; for whoever wrote them.
+/// The first secret in the commits that `head` has and `published` lacks; for whoever wrote them. The same commits are
+/// looked through once: a branch is asked about when it is pushed, and each time that its agent says it is done.
 pub(super) fn find(
+    look: &Repo,
+    published: &[&Sha],
+    head: &Sha,
+    secrets: &Redactor,
+) -> GitResult<Option<String>> {
+    if published.contains(&head) {
+        return Ok(None);
+    }
+    let without: String = published.iter().map(|known| format!(" ^{known}")).collect();
+    let asked = format!("leaks {head}{without}");
+    let found = look.lasting_finding(&asked, secrets, || {
+        Ok(look_through(look, published, head, secrets)?.unwrap_or_default())
+    })?;
+    Ok(Some(found).filter(|why| !why.is_empty()))
+}
+
+fn look_through(
     look: &Repo,
     published: &[&Sha],
     head: &Sha,

@@ -30,6 +30,9 @@ use std::time::Duration;
 
 pub use remote::{BadUrl, checked_url};
 
+/// Refs near origin that stay for good, and are never moved back.
+pub(super) const PINS: [&str; 2] = ["refs/pull/", "refs/shopfloor/merged/"];
+
 pub trait Origin: Send + Sync {
     /// The URL by which other repositories reach it as a remote.
     fn url(&self) -> &OsStr;

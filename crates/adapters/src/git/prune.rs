@@ -1,18 +1,22 @@
 //! Deletes rescue refs that are old and not the only copy of anything.
 //!
 //! Git itself is asked whether something else has the content: which objects are reachable from the ref, but
-//! from no other ref of the same agent and not from origin's primary branch? If these are only the snapshot's
-//! own commit and its folders, every file and every commit in it is kept elsewhere. Branches do not count: an
-//! agent may reset or delete its own. Git may name an object that is reachable after all; then the ref stays,
-//! and nothing is lost.
+//! from no other ref of the same agent, not from origin's primary branch, and not from what is pinned near origin for
+//! good (the heads of pull requests)? If these are only the snapshot's own commit and its folders, every file and every
+//! commit in it is kept elsewhere. Branches do not count: an agent may reset or delete its own. Git may name an object
+//! that is reachable after all; then the ref stays, and nothing is lost.
+//!
+//! An agent's newest ref goes only by its age, and only where origin has no copy of it. Its number is not given again.
 
 use super::kept::{self, Rescued};
+use super::origin::PINS;
 use super::refs;
-use super::rescue::RESCUES;
+use super::rescue::{self, RESCUES};
 use super::run::{GitError, GitResult};
 use super::site::Site;
 use super::workspace::GitWorkspace;
 use shopfloor_core::effect::Tidy;
+use shopfloor_core::ids::Sha;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::{Final, PortError, PortResult, Snapshot, Tree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,10 +30,22 @@ impl GitWorkspace {
     pub(super) fn prune(&self, tidy: &Tidy) -> PortResult<u32> {
         let site = self.site(&tidy.project)?;
         let all = kept::listed(&site.keeper)?;
+        let pins: BTreeSet<Sha> =
+            PINS.iter().flat_map(|pins| refs::list(site.near().path(), pins).into_values()).collect();
         let mut pruned = 0;
         for rescued in this_pass(candidates(&all, tidy), tidy.rescues_before) {
-            if is_kept_elsewhere(&site, rescued)? {
+            let pin = rescued.head.as_ref().filter(|head| pins.contains(head));
+            let others = others_of(&site, rescued);
+            // One that was sent there is looked for under its name.
+            let is_last = others.is_empty();
+            if is_last && (site.project.push_rescues || site.on_origin(&rescued.reference).is_some()) {
+                continue;
+            }
+            if is_kept_elsewhere(&site, rescued, &others.iter().chain(pin).collect::<Vec<_>>())? {
                 if !tidy.dry_run {
+                    if is_last {
+                        rescue::never_again(&site.keeper, rescued.number)?;
+                    }
                     let line = format!("delete {}\0{}\0", rescued.reference, rescued.commit);
                     site.keeper.update_refs("", line)?;
                 }
@@ -63,9 +79,8 @@ fn candidates<'a>(all: &'a [Rescued], tidy: &Tidy) -> Vec<&'a Rescued> {
     }
     let mut over = Vec::new();
     for refs in by_agent.values() {
-        let surplus = refs.len().saturating_sub(tidy.rescues_kept as usize);
-        // All but the newest.
-        for (at, rescued) in refs[..refs.len() - 1].iter().enumerate() {
+        let surplus = refs.len().saturating_sub(tidy.rescues_kept.max(1) as usize);
+        for (at, rescued) in refs.iter().enumerate() {
             let old = at < surplus || rescued.at < tidy.rescues_before;
             if old && !named.contains(rescued.reference.as_str()) {
                 over.push(*rescued);
@@ -85,13 +100,16 @@ fn this_pass(candidates: Vec<&Rescued>, today: Time) -> Vec<&Rescued> {
     round.take(candidates.len().min(PASS_MAX)).copied().collect()
 }
 
-fn is_kept_elsewhere(site: &Site, rescued: &Rescued) -> GitResult<bool> {
-    let others = refs::list(site.keeper.path(), &format!("{RESCUES}{}/", rescued.agent)).into_iter();
-    let others = others.filter(|(name, _)| *name != rescued.reference).map(|(_, commit)| commit);
+/// What the agent's other refs keep.
+fn others_of(site: &Site, rescued: &Rescued) -> Vec<Sha> {
+    let all = refs::list(site.keeper.path(), &format!("{RESCUES}{}/", rescued.agent)).into_iter();
+    all.filter(|(name, _)| *name != rescued.reference).map(|(_, commit)| commit).collect()
+}
+
+fn is_kept_elsewhere(site: &Site, rescued: &Rescued, others: &[&Sha]) -> GitResult<bool> {
+    let primary = site.on_origin(&site.primary);
     let mut roots = format!("{}\n", rescued.commit);
-    for root in others.chain(site.on_origin(&site.primary)) {
-        roots.push_str(&format!("^{root}\n"));
-    }
+    roots.extend(others.iter().copied().chain(&primary).map(|root| format!("^{root}\n")));
     // Aggressive: also excludes what is only in the files of an excluded commit that is not an ancestor.
     let call =
         site.keeper.call("rev-list").args(["--objects-edge-aggressive", "--no-object-names", "--stdin"]);

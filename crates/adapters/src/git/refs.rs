@@ -1,15 +1,16 @@
-//! Refs as read from git's own files, without starting a process.
+//! Refs as read from git's own files, and made there, without starting a process.
 //!
 //! A ref is a file of its own (written by rename, so complete or not there at all) or a line of
-//! `packed-refs`; the file wins. When git packs refs it writes the line before it removes the file, so
-//! whoever looks for the file first misses nothing. A file whose content git would not have written counts as
-//! missing.
+//! `packed-refs`; the file wins. When git packs refs it writes the line before it removes the file, and when it
+//! deletes one it removes the line first: whoever looks for the file first misses nothing. A file whose content git
+//! would not have written counts as missing, but then nobody is told that the ref does not exist.
 
 use crate::host::theirs;
 use shopfloor_core::ids::Sha;
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// Git's own are much shorter.
@@ -38,20 +39,54 @@ pub(crate) fn head(git_dir: &Path) -> Option<Head> {
 
 /// Where the ref of that full name is, if the files say so.
 pub(crate) fn read(dir: &Path, name: &str) -> Option<Sha> {
-    find(dir, &[name])?.pop()
+    find(dir, &[name])?.pop()?
 }
 
-/// Where the refs of these full names are, if the files say so for all of them.
-pub(crate) fn find(dir: &Path, names: &[&str]) -> Option<Vec<Sha>> {
+/// Where the refs of these full names are, and which of them do not exist, if the files say so for all of them.
+pub(crate) fn find(dir: &Path, names: &[&str]) -> Option<Vec<Option<Sha>>> {
     // Every file is looked for before the lines are read: whatever is packed meanwhile is in one or the
     // other.
     let own: Vec<OwnFile> = names.iter().map(|name| follow(dir, name)).collect::<Option<_>>()?;
-    let packed = LazyCell::new(|| packed(dir));
+    let packed = LazyCell::new(|| Packed::read(dir));
     let found = own.into_iter().map(|own| match own {
-        OwnFile::Says(commit) => Some(commit),
-        OwnFile::None(name) => packed.get(&name).cloned(),
+        OwnFile::Says(commit) => Some(Some(commit)),
+        OwnFile::None(name) => packed.find(&name),
     });
     found.collect()
+}
+
+/// Makes a ref that must be new, in a repository of the floor's, as git does: under its lock, and on disk when this
+/// returns. Its commit has to be there; it has no log. False: only git can say whether it can be made. No other ref's
+/// name may be the beginning of its own.
+pub(crate) fn create(dir: &Path, name: &str, commit: &Sha) -> bool {
+    let is_new = || find(dir, &[name]).is_some_and(|found| found == [None]);
+    let (path, lock) = (dir.join(name), dir.join(format!("{name}.lock")));
+    let (Some(folder), Some((inside, _))) = (path.parent(), name.rsplit_once('/')) else { return false };
+    if !theirs::has_folder(dir, "refs") || !is_new() || std::fs::create_dir_all(folder).is_err() {
+        return false;
+    }
+    if !theirs::has_folder(dir, inside) {
+        return false;
+    }
+    // Somebody holds it, or died with it; or the folder was empty a moment ago, and git has removed it.
+    let Ok(file) = File::create_new(&lock) else { return false };
+    // Nobody else makes it now.
+    let made = is_new() && put(file, commit, &lock, &path).is_ok() && sync(folder).is_ok();
+    if !made {
+        // If it was renamed, there is none.
+        let _ = std::fs::remove_file(&lock);
+    }
+    made
+}
+
+fn put(mut file: File, commit: &Sha, lock: &Path, path: &Path) -> std::io::Result<()> {
+    file.write_all(format!("{commit}\n").as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(lock, path)
+}
+
+fn sync(folder: &Path) -> std::io::Result<()> {
+    File::open(folder)?.sync_all()
 }
 
 /// What a ref's file says.
@@ -112,17 +147,49 @@ pub(crate) fn list(dir: &Path, prefix: &str) -> BTreeMap<String, Sha> {
         }
     }
     // After the files: what is packed meanwhile is in one or the other.
-    let packed = packed(dir).into_iter().filter(|(name, _)| name.starts_with(prefix));
-    for (name, commit) in packed {
-        all.entry(name).or_insert(commit);
+    let packed = Packed::read(dir);
+    for (commit, name) in packed.text.lines().filter_map(|line| line.split_once(' ')) {
+        if name.starts_with(prefix)
+            && let Some(commit) = commit.parse().ok().filter(|_| !all.contains_key(name))
+        {
+            all.insert(name.to_owned(), commit);
+        }
     }
     all
 }
 
-fn packed(dir: &Path) -> BTreeMap<String, Sha> {
-    let text = theirs::read_to_string_in(dir, "packed-refs", LISTS_BYTES_MAX).unwrap_or_default();
-    let lines = text.lines().filter_map(|line| line.split_once(' '));
-    lines.filter_map(|(commit, name)| Some((name.to_owned(), commit.parse().ok()?))).collect()
+/// Packed refs, as text: there may be thousands, of which one or two are of interest.
+struct Packed {
+    text: String,
+    /// All of it could be read.
+    whole: bool,
+}
+
+impl Packed {
+    fn read(dir: &Path) -> Packed {
+        match theirs::read_to_string_in(dir, "packed-refs", LISTS_BYTES_MAX) {
+            Ok(text) => Packed { text, whole: true },
+            Err(e) => Packed { text: String::new(), whole: e.kind() == ErrorKind::NotFound },
+        }
+    }
+
+    /// Where the ref is, or that it is not packed, if every line is as git writes it.
+    fn find(&self, name: &str) -> Option<Option<Sha>> {
+        match self.text.find(&format!(" {name}\n")) {
+            Some(end) => {
+                let begin = self.text[..end].rfind('\n').map_or(0, |at| at + 1);
+                self.text[begin..end].parse().ok().map(Some)
+            }
+            None => (self.whole && self.is_sound()).then_some(None),
+        }
+    }
+
+    /// Whether each line has its end, and is a ref, what an annotated tag stands for, or the header.
+    fn is_sound(&self) -> bool {
+        let is_ref = |line: &str| [40, 64].iter().any(|end| line.as_bytes().get(*end) == Some(&b' '));
+        let sound = |line: &str| is_ref(line) || line.starts_with(['#', '^']);
+        (self.text.is_empty() || self.text.ends_with('\n')) && self.text.lines().all(sound)
+    }
 }
 
 /// A line of a ref's log.
@@ -172,7 +239,10 @@ mod tests {
         let at = |name: &str| read(dir.path(), name).map(|commit| commit.to_string());
         assert_eq!((at("refs/heads/a"), at("refs/heads/x/b")), (Some(two.clone()), Some(one.clone())));
         assert_eq!((at("refs/heads/broken"), at("refs/heads/no")), (None, None));
-        assert_eq!((at("refs/heads/alias"), at("refs/heads/out")), (Some(one), None));
+        assert_eq!((at("refs/heads/alias"), at("refs/heads/out")), (Some(one.clone()), None));
+        let exists = |name: &str| find(dir.path(), &[name]).map(|found| found[0].is_some());
+        assert_eq!((exists("refs/heads/a"), exists("refs/heads/no")), (Some(true), Some(false)));
+        assert_eq!((exists("refs/heads/broken"), exists("refs/heads/x")), (None, Some(false)));
         let names: Vec<String> = list(dir.path(), "refs/heads/").into_keys().collect();
         assert_eq!(names, ["refs/heads/a", "refs/heads/alias", "refs/heads/x/b", "refs/heads/x/c"]);
         assert_eq!(head(dir.path()), Some(Head::On("refs/heads/new".into())));
@@ -184,5 +254,21 @@ mod tests {
         );
         let messages: Vec<String> = log(dir.path(), "refs/stash").into_iter().map(|l| l.message).collect();
         assert_eq!(messages, ["On x: second", "first"]);
+        let three: Sha = "3".repeat(40).parse().expect("a name");
+        assert!(create(dir.path(), "refs/pull/7/head", &three), "it is new");
+        assert_eq!(at("refs/pull/7/head"), Some(three.to_string()));
+        write("refs/pull/8/head.lock", "");
+        for no in ["refs/pull/7/head", "refs/heads/x/b", "refs/pull/8/head", "refs/heads/a/b"] {
+            let before = at(no);
+            assert!(!create(dir.path(), no, &three), "{no}");
+            assert_eq!(at(no), before);
+        }
+        assert!(dir.path().join("refs/pull/8/head.lock").exists(), "it is somebody's");
+        std::os::unix::fs::symlink(dir.path(), dir.path().join("refs/out")).expect("a link");
+        assert!(!create(dir.path(), "refs/out/x", &three), "nothing is written elsewhere");
+        // A line that git did not write: what is not in the others may be in that one.
+        write("packed-refs", &format!("{one} refs/heads/x/b\nhalf a li"));
+        assert_eq!(find(dir.path(), &["refs/heads/no"]), None);
+        assert!(find(dir.path(), &["refs/heads/x/b"]).is_some());
     }
 }

@@ -269,6 +269,13 @@ pub(super) fn borrow(repo: &Path, near: &Path) -> GitResult<()> {
     write_if_different(&repo.join("objects/info/alternates"), &borrowed_from(near), 0o644)
 }
 
+/// Whether it does.
+pub(super) fn borrows(repo: &Path, near: &Path) -> bool {
+    let wanted = borrowed_from(near);
+    theirs::read(&repo.join("objects/info/alternates"), wanted.len() as u64)
+        .is_ok_and(|there| there == wanted)
+}
+
 fn borrowed_from(near: &Path) -> Vec<u8> {
     // Absolute: git ignores a relative path that it meets through another repository's alternates.
     let mut borrowed = near.join("objects").into_os_string().into_vec();

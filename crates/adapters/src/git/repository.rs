@@ -130,9 +130,18 @@ pub(crate) fn is_current(site: &Site, dir: &Path) -> bool {
 
 /// Deletes the folder, whatever is in it, and then the repository.
 pub(crate) fn remove(dir: &Path, folder: &Path) -> GitResult<()> {
-    let mark = removing(dir);
-    write_synced(&mark, b"").map_err(|e| GitError::io(format!("removing {}", dir.display()), e))?;
+    mark(&removing(dir)).map_err(|e| GitError::io(format!("removing {}", dir.display()), e))?;
     finish_removal(dir, folder)
+}
+
+/// What says everything by being there needs no temporary file, which a crash would leave beside it.
+fn mark(file: &Path) -> std::io::Result<()> {
+    match fs::File::create_new(file) {
+        Ok(made) => made.sync_all()?,
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+        Err(e) => return Err(e),
+    }
+    file.parent().map_or(Ok(()), |folder| fs::File::open(folder)?.sync_all())
 }
 
 /// Finishes a removal that was cut short.

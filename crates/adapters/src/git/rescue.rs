@@ -9,11 +9,12 @@ use super::bounds::Left;
 use super::capture::Captured;
 use super::commit::{Commit, Stamp, factory};
 use super::parts::{self, Part};
-use super::run::{Git, GitResult, Repo};
+use super::run::{Git, GitError, GitResult, Repo};
 use super::site::Site;
 use super::worktree::Worktree;
 use super::{refs, transfer};
-use crate::host::clock;
+use crate::host::atomic::write_atomic;
+use crate::host::{clock, theirs};
 use shopfloor_core::ids::Sha;
 use shopfloor_engine::ports::{Snapshot, Tree};
 use std::path::PathBuf;
@@ -54,7 +55,18 @@ impl Held {
     /// `anew`: nothing that is remembered of an earlier look counts.
     fn looked_at(git: &Git, site: &Site, worktree: &Worktree, anew: bool) -> GitResult<Held> {
         let head = worktree.head()?;
-        let Captured { tree, nested, left } = Captured::of(git, site, worktree, head.as_ref(), anew)?;
+        let captured = Captured::of(git, site, worktree, head.as_ref(), anew)?;
+        Held::with(git, site, worktree, head, captured)
+    }
+
+    fn with(
+        git: &Git,
+        site: &Site,
+        worktree: &Worktree,
+        head: Option<Sha>,
+        captured: Captured,
+    ) -> GitResult<Held> {
+        let Captured { tree, nested, left, .. } = captured;
         let parts::Found { parts, mut stores } = parts::of(git, site, worktree, head.as_ref(), &nested)?;
         if !worktree.is_linked() {
             stores.insert(0, worktree.objects());
@@ -102,7 +114,7 @@ fn keep_held(site: &Site, worktree: &Worktree, tree: &Tree, held: Held) -> GitRe
     let commit = describe(&content, &ignored, worktree).write(&from)?;
     let branch = worktree.made_for();
     bring(site, &from, &commit, kept.as_ref(), branch.as_deref())?;
-    let snapshot = Snapshot { reference: next_reference(tree, kept.as_ref()), commit };
+    let snapshot = Snapshot { reference: next_reference(&site.keeper, tree, kept.as_ref()), commit };
     create_ref(site, &snapshot)?;
     Ok(snapshot)
 }
@@ -152,7 +164,8 @@ pub(crate) fn keep_commit(
         return Ok(kept.snapshot.clone());
     }
     bring(site, &from, commit, kept.as_ref(), None)?;
-    let snapshot = Snapshot { reference: next_reference(tree, kept.as_ref()), commit: commit.clone() };
+    let reference = next_reference(&site.keeper, tree, kept.as_ref());
+    let snapshot = Snapshot { reference, commit: commit.clone() };
     create_ref(site, &snapshot)?;
     Ok(snapshot)
 }
@@ -171,18 +184,38 @@ pub(crate) fn holds(
     worktree: Option<&Worktree>,
     snapshot: &Snapshot,
 ) -> GitResult<bool> {
-    if refs::read(site.keeper.path(), &snapshot.reference).as_ref() != Some(&snapshot.commit) {
+    if !is_there(site, snapshot) {
         return Ok(false);
     }
     let Some(worktree) = worktree else { return Ok(true) };
     if held_by(&site.keeper, &snapshot.commit)? != Held::looked_at(git, site, worktree, true)?.content {
         return Ok(false);
     }
-    // Without the tree's own objects: fails if any object is missing.
-    let mut asked = format!("{}\n", snapshot.commit);
-    asked.extend(site.known(None).iter().map(|known| format!("^{known}\n")));
-    site.keeper.call("rev-list").args(["--objects", "--quiet", "--stdin"]).stdin(asked).run()?;
+    // Without the tree's own objects.
+    let known = site.known(None);
+    transfer::check(&site.keeper, &[&snapshot.commit], &known.iter().collect::<Vec<_>>())?;
+    git.stills.prove(&worktree.git_dir, &snapshot.commit);
     Ok(true)
+}
+
+/// The same, a moment after that was found out: if nothing has been written in the tree since, git need not look at every
+/// file of it again.
+pub(crate) fn still_holds(
+    git: &Git,
+    site: &Site,
+    worktree: &Worktree,
+    snapshot: &Snapshot,
+) -> GitResult<bool> {
+    let head = worktree.head()?;
+    let Some(captured) = Captured::proved(git, worktree, head.as_ref(), &snapshot.commit) else {
+        return holds(git, site, Some(worktree), snapshot);
+    };
+    let now = Held::with(git, site, worktree, head, captured)?.content;
+    Ok(is_there(site, snapshot) && held_by(&site.keeper, &snapshot.commit)? == now)
+}
+
+fn is_there(site: &Site, snapshot: &Snapshot) -> bool {
+    refs::read(site.keeper.path(), &snapshot.reference).as_ref() == Some(&snapshot.commit)
 }
 
 /// What a rescued commit stands for: a snapshot stands for what the tree held, any other commit for itself.
@@ -229,11 +262,35 @@ pub(crate) fn newest(keeper: &Repo, tree: &Tree) -> Option<Kept> {
     kept.max_by_key(|kept| kept.number)
 }
 
-fn next_reference(tree: &Tree, kept: Option<&Kept>) -> String {
-    format!("{}{}", prefix(tree), kept.map_or(1, |kept| kept.number + 1))
+/// The number that comes next. A ref that an older job names is never another one.
+fn next_reference(keeper: &Repo, tree: &Tree, kept: Option<&Kept>) -> String {
+    let last = kept.map_or_else(|| given(keeper), |kept| kept.number);
+    format!("{}{}", prefix(tree), last + 1)
+}
+
+/// The highest number of a ref that was its agent's last and was pruned, whichever agent's.
+const GIVEN: &str = "shopfloor-rescues-given";
+const GIVEN_BYTES_MAX: u64 = 20;
+
+fn given(keeper: &Repo) -> u64 {
+    let text = theirs::read_to_string(&keeper.path().join(GIVEN), GIVEN_BYTES_MAX).unwrap_or_default();
+    text.trim().parse::<u32>().map_or(0, u64::from)
+}
+
+/// Before an agent's last ref goes: none of an agent without refs gets its number.
+pub(crate) fn never_again(keeper: &Repo, number: u64) -> GitResult<()> {
+    if number <= given(keeper) {
+        return Ok(());
+    }
+    let file = keeper.path().join(GIVEN);
+    write_atomic(&file, format!("{number}\n").as_bytes(), 0o600)
+        .map_err(|e| GitError::io(format!("writing {}", file.display()), e))
 }
 
 /// The ref must be new: no rescue ref is ever overwritten.
 fn create_ref(site: &Site, snapshot: &Snapshot) -> GitResult<()> {
+    if refs::create(site.keeper.path(), &snapshot.reference, &snapshot.commit) {
+        return Ok(());
+    }
     site.keeper.update_refs("", format!("create {}\0{}\0", snapshot.reference, snapshot.commit))
 }

@@ -13,7 +13,7 @@ use super::jailed::{Jails, Reach};
 use super::lasting::Lasting;
 use super::ours::{Found, Ours, Wanted};
 use super::still::Stills;
-use super::{foreign, locks, refs, worktree};
+use super::{foreign, locks, refs, repos, worktree};
 use crate::host::command;
 use crate::jail::Isolation;
 use crate::layout::Layout;
@@ -21,6 +21,7 @@ use shopfloor_core::ids::{Sha, is_branch_name};
 use shopfloor_core::text;
 use shopfloor_engine::ports::{Final, PortError};
 use std::ffi::{OsStr, OsString};
+use std::hash::Hash;
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -237,6 +238,11 @@ impl Git {
         self.ours.keep(dir, wanted);
     }
 
+    /// Stands for these bytes where they would be too long to keep.
+    pub(super) fn mark(&self, of: &impl Hash) -> u64 {
+        self.lasting.mark(of)
+    }
+
     /// Where programs are looked for.
     fn path(&self) -> &OsStr {
         self.environment.iter().find(|(name, _)| name == "PATH").map_or(OsStr::new(""), |(_, path)| path)
@@ -447,16 +453,43 @@ impl Repo {
     }
 
     pub(crate) fn is_ancestor(&self, old: &Sha, new: &Sha) -> GitResult<bool> {
-        let call = self.call("merge-base").args(["--is-ancestor", old.as_str(), new.as_str()]);
-        Ok(self.lasting(call, &[0, 1])?.code == 0)
+        Ok(self.lasting(self.is_ancestor_call(old, new), &[0, 1])?.code == 0)
+    }
+
+    fn is_ancestor_call(&self, old: &Sha, new: &Sha) -> Call {
+        self.call("merge-base").args(["--is-ancestor", old.as_str(), new.as_str()])
     }
 
     /// The best common ancestor of two commits; `None` if they share no history.
     pub(crate) fn merge_base(&self, a: &Sha, b: &Sha) -> GitResult<Option<Sha>> {
-        let call = self.call("merge-base").args([a.as_str(), b.as_str()]);
+        let call = self.merge_base_call(a, b);
         let command = call.shown();
         let found = self.lasting(call, &[0, 1])?;
         if found.code == 0 { parse_sha(&command, &found.text()).map(Some) } else { Ok(None) }
+    }
+
+    fn merge_base_call(&self, a: &Sha, b: &Sha) -> Call {
+        self.call("merge-base").args([a.as_str(), b.as_str()])
+    }
+
+    /// That answer, found out otherwise.
+    pub(super) fn know_merge_base(&self, a: &Sha, b: &Sha, base: &Sha) {
+        let says = Output { code: 0, stdout: base.as_str().as_bytes().to_vec() };
+        self.git.lasting.put(self.question(&self.merge_base_call(a, b).shown()), &says);
+    }
+
+    /// The same of [`Repo::is_ancestor`].
+    pub(super) fn know_ancestor(&self, old: &Sha, new: &Sha) {
+        let yes = Output { code: 0, stdout: Vec::new() };
+        self.git.lasting.put(self.question(&self.is_ancestor_call(old, new).shown()), &yes);
+    }
+
+    /// Whether that is known without asking.
+    pub(super) fn is_known_ancestor(&self, old: &Sha, new: &Sha) -> bool {
+        self.git
+            .lasting
+            .get(&self.question(&self.is_ancestor_call(old, new).shown()))
+            .is_some_and(|known| known.code == 0)
     }
 
     /// The answer to a question that names every object by its content, and so is asked only once: see
@@ -481,6 +514,23 @@ impl Repo {
         Ok(text)
     }
 
+    /// What follows from objects that are named by their content, and from `more`, whatever that holds: a short text,
+    /// found out once.
+    pub(super) fn lasting_finding(
+        &self,
+        asked: &str,
+        more: &impl Hash,
+        find: impl FnOnce() -> GitResult<String>,
+    ) -> GitResult<String> {
+        let question = self.question(&format!("{asked} {:x}", self.git.mark(more)));
+        if let Some(known) = self.git.lasting.get(&question) {
+            return Ok(known.text());
+        }
+        let found = find()?;
+        self.git.lasting.put(question, &Output { code: 0, stdout: found.clone().into_bytes() });
+        Ok(found)
+    }
+
     /// What a commit is known to say, as bytes.
     pub(super) fn known_commit(&self, id: &Sha) -> Option<Vec<u8>> {
         self.git.lasting.get(&self.question(id.as_str())).map(|known| known.stdout)
@@ -496,10 +546,10 @@ impl Repo {
     }
 
     /// Which of these full ref names exist in this bare repository, and where they point. Its files answer
-    /// without a process; only git can say that a ref does not exist.
+    /// without a process, unless they are not as git writes them.
     pub(crate) fn refs(&self, names: &[&str]) -> GitResult<Vec<Option<Sha>>> {
         if let Some(all) = refs::find(self.path(), names) {
-            return Ok(all.into_iter().map(Some).collect());
+            return Ok(all);
         }
         let call = self.call("for-each-ref").arg("--format=%(objectname) %(refname)").args(names);
         let command = call.shown();
@@ -517,6 +567,12 @@ impl Repo {
     /// Which of these full ref names exist at `remote`, and where they point.
     pub(crate) fn remote_refs(&self, remote: &OsStr, names: &[&str]) -> GitResult<Vec<Option<Sha>>> {
         self.call("ls-remote").listing(remote, names)
+    }
+
+    /// Whether it is one of the floor's own that looks into the objects of that repository, and so has in sight whatever
+    /// is reachable there.
+    pub(crate) fn borrows_from(&self, near: &Path) -> bool {
+        matches!(self.place, Place::Shared(_)) && self.lent.is_none() && repos::borrows(self.path(), near)
     }
 
     /// Whether it is a working tree that a person has, and not the factory's.

@@ -28,9 +28,9 @@ pub(super) fn changes(
         return Ok(same);
     }
     let Some(base) = repo.merge_base(primary, head)? else { return Ok(same) };
-    let tree = Commit::read(repo, head)?.tree;
+    let both = Commit::read_all(repo, &[head, &base])?;
     // A head from before there was anything on the branch is the base itself, with nothing to put on top of it.
-    let base_tree = Commit::read(repo, &base)?.tree;
+    let [tree, base_tree] = [0, 1].map(|at| both[at].tree.clone());
     let repo = match others.iter().all(|of| **of == base) {
         true => repo.clone(),
         false => Attributes::default().of_tree(repo, &base_tree)?,

@@ -4,10 +4,11 @@
 use super::GitProject;
 use super::commit::Commit;
 use super::origin::Origin;
-use super::run::{Git, GitResult, Repo};
+use super::run::{Git, GitError, GitResult, Repo, parse_sha};
 use super::worktree::Worktree;
 use super::{refs, transfer};
 use shopfloor_core::ids::{Sha, Target};
+use shopfloor_core::text;
 use shopfloor_engine::ports::{PortError, PortResult};
 use std::path::Path;
 use std::sync::Arc;
@@ -112,13 +113,59 @@ impl Site {
     }
 }
 
+/// What a head has and the primary branch lacks.
+pub(super) struct Own {
+    pub commits: u32,
+    /// Where they began; `None`: the two share no history.
+    pub base: Option<Sha>,
+    /// They leave the tree as it was there. If the two share no history, the branch adds all it has.
+    pub changes_nothing: bool,
+    /// What the head holds, if there are any.
+    pub tree: Option<Sha>,
+}
+
 impl Repo {
-    /// Whether a head's own commits leave the tree as it was where they began.
-    pub(super) fn changes_nothing(&self, primary: &Sha, head: &Sha) -> GitResult<bool> {
-        // If the two share no history, the branch adds all it has.
-        let Some(base) = self.merge_base(primary, head)? else { return Ok(false) };
-        let commits = Commit::read_all(self, &[&base, head])?;
-        Ok(commits[0].tree == commits[1].tree)
+    /// Found out once, by one process, which tells the base as well.
+    pub(super) fn own(&self, primary: &Sha, head: &Sha) -> GitResult<Own> {
+        let range = format!("{primary}..{head}");
+        let how = ["--boundary", "--no-commit-header", "--format=%m %H %T"];
+        let call = self.call("rev-list").args(how).args([&range, "--"]);
+        let command = call.shown();
+        let listed = self.lasting(call, &[0])?.text();
+        let unexpected =
+            |line: &str| GitError::Answer { command: command.clone(), answer: text::one_line(line, 200) };
+        let (mut own, mut began) = (Vec::new(), Vec::new());
+        for line in listed.lines() {
+            let mut words = line.splitn(3, ' ');
+            let (Some(mark), Some(commit), Some(tree)) = (words.next(), words.next(), words.next()) else {
+                return Err(unexpected(line));
+            };
+            let commit = (parse_sha(&command, commit)?, parse_sha(&command, tree)?);
+            match mark {
+                ">" => own.push(commit),
+                // One that both have, and the first of them on its way.
+                "-" => began.push(commit),
+                _ => return Err(unexpected(line)),
+            }
+        }
+        let commits = u32::try_from(own.len()).unwrap_or(u32::MAX);
+        let Some(tree) = own.into_iter().find(|(commit, _)| commit == head).map(|(_, tree)| tree) else {
+            return Ok(Own { commits, base: Some(head.clone()), changes_nothing: true, tree: None });
+        };
+        let (base, before) = match &began[..] {
+            [] => (None, None),
+            // All ways back lead there.
+            [(base, before)] => {
+                self.know_merge_base(primary, head, base);
+                (Some(base.clone()), Some(before.clone()))
+            }
+            _ => {
+                let base = self.merge_base(primary, head)?;
+                let before = base.as_ref().map(|base| Commit::read(self, base)).transpose()?;
+                (base, before.map(|before| before.tree))
+            }
+        };
+        Ok(Own { commits, base, changes_nothing: before.as_ref() == Some(&tree), tree: Some(tree) })
     }
 
     /// Where a head left the primary branch; the primary branch itself if they share no history.
@@ -126,6 +173,6 @@ impl Repo {
         if primary == head {
             return Ok(primary.to_string());
         }
-        Ok(self.merge_base(primary, head)?.unwrap_or_else(|| primary.clone()).to_string())
+        Ok(self.own(primary, head)?.base.unwrap_or_else(|| primary.clone()).to_string())
     }
 }

@@ -15,10 +15,8 @@ const HEADER: usize = 12;
 /// Copies what is reachable from `tips` and not from `have`. `from` must see all of these; `into` must have
 /// everything reachable from `have`.
 pub(crate) fn transfer(from: &Repo, into: &Repo, tips: &[&Sha], have: &[&Sha]) -> GitResult<()> {
-    let mut wanted: String = tips.iter().map(|tip| format!("{tip}\n")).collect();
-    wanted.extend(have.iter().map(|known| format!("^{known}\n")));
     let pack = from.call("pack-objects").args(["--revs", "--stdout", "-q", "--threads=1", "--window=0"]);
-    pack.stdin(wanted).into(HEADER, |header| {
+    pack.stdin(range(tips, have)).into(HEADER, |header| {
         let count = header[8..].iter().fold(0u32, |count, byte| count << 8 | u32::from(*byte));
         // Waits for the disk once, for all of them.
         let call = |name: &str| -> Call { into.call(name).set("core.fsyncMethod=batch") };
@@ -28,4 +26,15 @@ pub(crate) fn transfer(from: &Repo, into: &Repo, tips: &[&Sha], have: &[&Sha]) -
             _ => Some(call("index-pack").arg("--stdin")),
         }
     })
+}
+
+/// Fails unless the repository has everything that is reachable from `tips` and not from `have`.
+pub(crate) fn check(repo: &Repo, tips: &[&Sha], have: &[&Sha]) -> GitResult<()> {
+    let call = repo.call("rev-list").args(["--objects", "--quiet", "--stdin"]);
+    call.stdin(range(tips, have)).run().map(drop)
+}
+
+fn range(tips: &[&Sha], have: &[&Sha]) -> String {
+    let tips = tips.iter().map(|tip| format!("{tip}\n"));
+    tips.chain(have.iter().map(|known| format!("^{known}\n"))).collect()
 }

@@ -6,6 +6,7 @@
 //! repository does not matter here: the factory looks at its commits from the keeper, and publishes them from
 //! there.
 
+use super::capture::Captured;
 use super::checkout::Checkout;
 use super::run::{Git, GitError, WITH_SUBMODULES, branch_ref};
 use super::site::Site;
@@ -125,7 +126,7 @@ impl Workspace for GitWorkspace {
         let worktree = self.open(tree)?;
         let (head, ahead) = self.ahead(&site, worktree.as_ref(), branch)?;
         let pushed = site.on_origin(&full);
-        let dirty = worktree.as_ref().map_or(Ok(0), Worktree::dirty)?;
+        let dirty = worktree.as_ref().map_or(Ok(0), |worktree| self.dirty(&site, worktree))?;
         let unfinished = match &worktree {
             Some(worktree) => match hazards::operation(worktree) {
                 Some(operation) => Some(operation.note()),
@@ -170,14 +171,15 @@ impl Workspace for GitWorkspace {
         let head = site.branch(worktree.as_ref(), &full);
         let head =
             head.ok_or_else(|| PortError::permanent(Final::Missing, format!("there is no branch {branch}")))?;
-        if let Some(why) = self.leaks(&site, worktree.as_ref(), &full, &head)? {
-            return Err(PortError::permanent(Final::Refused, why));
-        }
-        // Whoever pushes reads only what the factory wrote.
+        // Whoever pushes reads only what the factory wrote, and so does whoever looks for secrets in it: what is found
+        // to be without any is what is pushed.
         if !site.keeper.has(&head)? {
             let known = site.known(Some(&full));
             let theirs = site.looking_into(worktree.as_ref());
             transfer::transfer(&theirs, &site.keeper, &[&head], &known.iter().collect::<Vec<_>>())?;
+        }
+        if let Some(why) = self.leaks(&site, &full, &head)? {
+            return Err(PortError::permanent(Final::Refused, why));
         }
         match site.origin.put(&site.keeper, &full, &head, true) {
             Ok(Ok(())) => Ok(head),
@@ -195,8 +197,7 @@ impl Workspace for GitWorkspace {
 
     fn leak(&self, tree: &Tree, branch: &str, head: &Sha) -> PortResult<Option<String>> {
         let site = self.site_now(tree)?;
-        self.leaks(&site, self.open(tree)?.as_ref(), "", head)
-            .map(|why| why.map(|why| format!("{branch}: {why}")))
+        self.leaks(&site, "", head).map(|why| why.map(|why| format!("{branch}: {why}")))
     }
 
     fn work_done(&self, tree: &Tree, bytes_max: usize) -> PortResult<String> {
@@ -315,7 +316,7 @@ impl Workspace for GitWorkspace {
             Found::Open(worktree) | Found::Repaired(worktree) => worktree,
         };
         let held = match proof.snapshot() {
-            Some(snapshot) => rescue::holds(&self.git, &site, Some(&worktree), snapshot).map_err(moving)?,
+            Some(snapshot) => rescue::still_holds(&self.git, &site, &worktree, snapshot).map_err(moving)?,
             None => false,
         };
         if !held {
@@ -386,13 +387,7 @@ impl Workspace for GitWorkspace {
 
 impl GitWorkspace {
     /// What the commits that are not on the primary branch, nor where origin has the branch `full`, must not hold.
-    fn leaks(
-        &self,
-        site: &Site,
-        worktree: Option<&Worktree>,
-        full: &str,
-        head: &Sha,
-    ) -> PortResult<Option<String>> {
+    fn leaks(&self, site: &Site, full: &str, head: &Sha) -> PortResult<Option<String>> {
         let secrets = &site.project.secrets;
         if secrets.is_blind() {
             let why = "the project's secrets cannot be read, so nobody can tell whether a commit holds one";
@@ -400,7 +395,7 @@ impl GitWorkspace {
         }
         let known = [site.primary_now()?].into_iter().chain(site.on_origin(full));
         let known: Vec<Sha> = known.collect();
-        let look = site.looking_into(worktree).by_no_ones_rules();
+        let look = site.keeper.by_no_ones_rules();
         Ok(leaks::find(&look, &known.iter().collect::<Vec<_>>(), head, secrets)?)
     }
 
@@ -416,12 +411,22 @@ impl GitWorkspace {
         if head == primary {
             return Ok((head, 0));
         }
-        let call = look.call("rev-list").args(["--count", &format!("{primary}..{head}"), "--"]);
-        let (command, text) = (call.shown(), look.lasting(call, &[0])?.text());
-        let ahead = text.parse().map_err(|_| GitError::Answer { command, answer: text })?;
+        let own = look.own(&primary, &head)?;
         // Commits that change nothing do not count as work.
-        let ahead = if ahead > 0 && look.changes_nothing(&primary, &head)? { 0 } else { ahead };
-        Ok((head, ahead))
+        Ok((head, if own.changes_nothing { 0 } else { own.commits }))
+    }
+
+    /// How many files differ from HEAD or are untracked. If nothing was written since the last capture, that knows.
+    fn dirty(&self, site: &Site, worktree: &Worktree) -> PortResult<u32> {
+        if let Some(head) = worktree.head()?
+            && let Some(known) = Captured::known(&self.git, worktree, Some(&head))
+            && let Some(changed) = known.changed
+            && site.looking_into(Some(worktree)).own(&site.primary_now()?, &head)?.tree.as_ref()
+                == Some(&changed.since)
+        {
+            return Ok(changed.files);
+        }
+        Ok(worktree.dirty()?)
     }
 
     /// Clears what an earlier build's worktree left on record although its folder is gone.

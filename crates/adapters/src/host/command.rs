@@ -6,6 +6,7 @@
 
 use super::process::timespec;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -53,28 +54,22 @@ pub fn named(program: impl AsRef<OsStr>, path: &OsStr) -> Command {
 /// error is `TimedOut`.
 pub fn run(command: &mut Command, timeout: Duration) -> io::Result<Finished> {
     command.stdin(Stdio::null());
-    finish(start(command)?, Instant::now() + timeout)
+    finish(start(command)?, &[], Instant::now() + timeout)
 }
 
 /// The same with input. It does not matter if not all of it is read.
 pub fn run_with(command: &mut Command, input: &[u8], timeout: Duration) -> io::Result<Finished> {
-    let deadline = Instant::now() + timeout;
     command.stdin(Stdio::piped());
-    let mut child = start(command)?;
-    let pipe = child.stdin.take();
-    std::thread::scope(|scope| {
-        // Ends when everything is read, or nobody is there to read.
-        scope.spawn(move || pipe.map(|mut pipe| pipe.write_all(input)));
-        finish(child, deadline)
-    })
+    finish(start(command)?, input, Instant::now() + timeout)
 }
 
 fn start(command: &mut Command) -> io::Result<Child> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn()
 }
 
-fn finish(mut child: Child, deadline: Instant) -> io::Result<Finished> {
-    match read_to_end(&mut child, deadline) {
+fn finish(mut child: Child, input: &[u8], deadline: Instant) -> io::Result<Finished> {
+    let keep = Keep { stdout: OUTPUT_BYTES_MAX, stderr: OUTPUT_BYTES_MAX, all_is_read: true };
+    match talk(&mut child, input, &keep, deadline) {
         Ok((stdout, stderr)) => {
             let status = child.wait()?;
             let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
@@ -90,17 +85,38 @@ fn finish(mut child: Child, deadline: Instant) -> io::Result<Finished> {
     }
 }
 
-fn read_to_end(child: &mut Child, deadline: Instant) -> io::Result<(Vec<u8>, Vec<u8>)> {
-    let mut stdout = child.stdout.take();
-    let mut stderr = child.stderr.take();
-    let (mut out, mut err) = (Vec::new(), Vec::new());
+/// How much is kept of what a program says.
+pub(crate) struct Keep {
+    pub stdout: usize,
+    pub stderr: usize,
+    /// What is more is read and dropped. Otherwise nobody reads any more of its standard output, which ends it.
+    pub all_is_read: bool,
+}
+
+/// Gives a program its input and reads what it says, until it closes both its outputs. All of that at once and without
+/// a thread: a full pipe never blocks the program, and one that hangs blocks us until the deadline at most, when the
+/// error is `TimedOut`. It does not matter if not all of the input is read: its exit says what that means.
+pub(crate) fn talk(
+    child: &mut Child,
+    input: &[u8],
+    keep: &Keep,
+    deadline: Instant,
+) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
+    // Closed at once if there is nothing to say: it must not wait for more.
+    let mut stdin = child.stdin.take().filter(|_| !input.is_empty());
+    if let Some(pipe) = &stdin {
+        fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;
+    }
+    let (mut out, mut err, mut rest) = (Vec::new(), Vec::new(), input);
     let mut buffer = vec![0; 64 * 1024];
     while stdout.is_some() || stderr.is_some() {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "no answer in time"));
         }
-        let mut polled: Vec<PollFd<'_>> = Vec::with_capacity(2);
+        let mut polled: Vec<PollFd<'_>> = Vec::with_capacity(3);
+        polled.extend(stdin.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
         polled.extend(stdout.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         polled.extend(stderr.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         match poll(&mut polled, Some(&timespec(left))) {
@@ -109,24 +125,48 @@ fn read_to_end(child: &mut Child, deadline: Instant) -> io::Result<(Vec<u8>, Vec
             Err(e) => return Err(e.into()),
         }
         let mut ready = polled.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>().into_iter();
-        let stdout_ready = stdout.is_some() && ready.next() == Some(true);
-        let stderr_ready = stderr.is_some() && ready.next() == Some(true);
-        if stdout_ready && read_some(stdout.as_mut(), &mut buffer, &mut out)? == 0 {
-            stdout = None;
+        let mut is_ready = |is_open: bool| is_open && ready.next() == Some(true);
+        let [writable, says, complains] =
+            [stdin.is_some(), stdout.is_some(), stderr.is_some()].map(&mut is_ready);
+        if writable && !write_some(stdin.as_mut(), &mut rest) {
+            stdin = None;
         }
-        if stderr_ready && read_some(stderr.as_mut(), &mut buffer, &mut err)? == 0 {
+        if says {
+            let more = read_some(stdout.as_mut(), &mut buffer, &mut out, keep.stdout);
+            if !more || (!keep.all_is_read && out.len() >= keep.stdout) {
+                stdout = None;
+            }
+        }
+        if complains && !read_some(stderr.as_mut(), &mut buffer, &mut err, keep.stderr) {
             stderr = None;
         }
     }
     Ok((out, err))
 }
 
-fn read_some(pipe: Option<&mut impl Read>, buffer: &mut [u8], into: &mut Vec<u8>) -> io::Result<usize> {
-    let Some(pipe) = pipe else { return Ok(0) };
-    let read = pipe.read(buffer)?;
-    let room = OUTPUT_BYTES_MAX.saturating_sub(into.len());
-    into.extend_from_slice(&buffer[..read.min(room)]);
-    Ok(read)
+/// Returns whether there is more to write, and somebody who reads it.
+fn write_some(pipe: Option<&mut impl Write>, rest: &mut &[u8]) -> bool {
+    match pipe.map(|pipe| pipe.write(rest)) {
+        Some(Ok(written)) => {
+            *rest = &rest[written..];
+            !rest.is_empty()
+        }
+        Some(Err(e)) => matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
+        None => false,
+    }
+}
+
+/// Returns whether there may be more. What was read before an error is still what the program said.
+fn read_some(pipe: Option<&mut impl Read>, buffer: &mut [u8], into: &mut Vec<u8>, max: usize) -> bool {
+    match pipe.map(|pipe| pipe.read(buffer)) {
+        Some(Ok(read)) => {
+            let room = max.saturating_sub(into.len());
+            into.extend_from_slice(&buffer[..read.min(room)]);
+            read > 0
+        }
+        Some(Err(e)) => e.kind() == io::ErrorKind::Interrupted,
+        None => false,
+    }
 }
 
 #[cfg(test)]

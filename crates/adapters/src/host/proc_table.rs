@@ -3,6 +3,8 @@
 use shopfloor_core::digest::Digest;
 use shopfloor_core::effect::ProcessId;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
 use std::sync::OnceLock;
 use std::{fs, io};
 
@@ -15,6 +17,8 @@ pub(crate) struct Stat {
     pub(crate) session: u32,
     /// A zombie has ended; only its exit status is left. (One with threads still running has not.)
     pub(crate) ended: bool,
+    /// One of the kernel's own threads: it has no environment, and nobody started it.
+    kernel: bool,
     /// For a process that ended and was not reaped: its exit code, or 128 + the signal.
     pub(crate) status: Option<i32>,
 }
@@ -22,7 +26,7 @@ pub(crate) struct Stat {
 impl Stat {
     /// `Ok(None)`: there is no such process.
     pub(crate) fn read(pid: u32) -> io::Result<Option<Stat>> {
-        match fs::read(format!("/proc/{pid}/stat")) {
+        match said(pid, "stat") {
             Ok(bytes) => match Stat::parse(pid, &bytes) {
                 Some(mut stat) => {
                     stat.id.start = in_boot(stat.id.start, boot());
@@ -56,10 +60,14 @@ impl Stat {
             group: field(5)?.parse().unwrap_or(0),
             session: field(6)?.parse().unwrap_or(0),
             ended,
+            kernel: field(9)?.parse::<u64>().is_ok_and(|flags| flags & KERNEL_THREAD != 0),
             status: field(52).and_then(|code| code.parse().ok()).filter(|_| ended).map(status),
         })
     }
 }
+
+/// The flag of a kernel thread, as Linux has always numbered it (`PF_KTHREAD`).
+const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// Ticks count from the machine's start, and pids restart then, so after a reboot the same pair may occur
 /// again. Few enough bits for a JSON number, whoever reads it.
@@ -106,13 +114,24 @@ impl ProcTable {
     }
 
     /// Processes whose environment, as it was when they were started, holds the entry `marker`
-    /// (`NAME=value`). Other users' processes cannot be read, and are not ours.
-    pub(crate) fn marked(&self, marker: &[u8]) -> Vec<u32> {
-        let holds = |pid: &u32| {
-            environment(*pid)
-                .is_ok_and(|environment| environment.split(|b| *b == 0).any(|entry| entry == marker))
-        };
-        self.processes.keys().copied().filter(holds).collect()
+    /// (`NAME=value`). Other users' processes cannot be read, and are not ours. `others` are not asked: those seen
+    /// without it before, to which those are added that are seen without it now.
+    pub(crate) fn marked(&self, marker: &[u8], others: &mut BTreeSet<ProcessId>) -> BTreeSet<u32> {
+        let mut marked = BTreeSet::new();
+        for Stat { id, .. } in self.processes.values().filter(|stat| !stat.kernel) {
+            if others.contains(id) {
+                continue;
+            }
+            match environment(id.pid) {
+                Ok(environment) if environment.split(|b| *b == 0).any(|entry| entry == marker) => {
+                    marked.insert(id.pid);
+                }
+                // An empty one may be that of a program that is just beginning.
+                Ok(environment) if !environment.is_empty() => drop(others.insert(*id)),
+                _ => {}
+            }
+        }
+        marked
     }
 
     /// `seeds` and everything that belongs to them: children of members, and members of a session or process
@@ -136,6 +155,26 @@ impl ProcTable {
     }
 }
 
+/// What `/proc` says of a process. Its files claim to be empty, so the standard library would feel its way into each, a
+/// few bytes at a time; and there are a few for every process of the machine.
+fn said(pid: u32, name: &str) -> io::Result<Vec<u8>> {
+    const ROOM: usize = 8 * 1024;
+    let mut file = File::open(format!("/proc/{pid}/{name}"))?;
+    let mut bytes = Vec::new();
+    loop {
+        let end = bytes.len();
+        bytes.resize(end + ROOM, 0);
+        let read = match file.read(&mut bytes[end..]) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => None,
+            read => Some(read?),
+        };
+        bytes.truncate(end + read.unwrap_or(0));
+        if read == Some(0) {
+            return Ok(bytes);
+        }
+    }
+}
+
 /// How often an environment that reads as empty is read again.
 const LOOKS_MAX: u32 = 20;
 
@@ -143,7 +182,7 @@ const LOOKS_MAX: u32 = 20;
 /// and no arguments either: a program (a kernel thread has no file) is then looked at again. A process that
 /// has arguments was started without an environment, and is not waited for.
 fn environment(pid: u32) -> std::io::Result<Vec<u8>> {
-    let read = |name: &str| fs::read(format!("/proc/{pid}/{name}"));
+    let read = |name: &str| said(pid, name);
     let mut looks = 1;
     loop {
         let environment = read("environ")?;
@@ -172,8 +211,10 @@ mod tests {
         for name in ["sh", "a) R 9 9", "tmux: server", ")", ""] {
             let stat = Stat::parse(7, format!("7 ({name}){tail}").as_bytes()).expect("parses");
             assert_eq!((stat.parent, stat.group, stat.session, stat.id.start), (1, 20, 30, 12345));
-            assert!(!stat.ended);
+            assert!(!stat.ended && !stat.kernel);
         }
+        let thread = Stat::parse(2, b"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0");
+        assert!(thread.expect("parses").kernel);
         assert_eq!(Stat::parse(7, b"7 (sh) S 1"), None);
     }
 

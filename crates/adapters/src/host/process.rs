@@ -134,7 +134,7 @@ const KILL_WAIT: Duration = Duration::from_secs(2);
 /// again for whatever was forked meanwhile. If `root` is already gone, nothing is signalled: whatever now has
 /// its pid, group or session is not known to be ours (see [`end_marked_tree`]).
 pub fn end_tree(root: ProcessId, grace: Duration) -> io::Result<EndReport> {
-    Descendants { root: Some(root), marker: None, leaders: BTreeSet::new() }.end(grace)
+    Descendants { root: Some(root), ..Descendants::default() }.end(grace)
 }
 
 /// What marks a process in its environment: `NAME=value`.
@@ -149,15 +149,19 @@ pub fn marker(name: &str, value: impl AsRef<OsStr>) -> OsString {
 /// unique to what is to be ended. This finds daemons that left the tree (own session, parent gone), and works
 /// when `root` is gone or was never recorded.
 pub fn end_marked_tree(root: Option<ProcessId>, marker: &[u8], grace: Duration) -> io::Result<EndReport> {
-    Descendants { root, marker: Some(marker), leaders: BTreeSet::new() }.end(grace)
+    Descendants { root, marker: Some(marker), ..Descendants::default() }.end(grace)
 }
 
+#[derive(Default)]
 struct Descendants<'a> {
     root: Option<ProcessId>,
     marker: Option<&'a [u8]>,
     /// Members seen alive. While a member of a session or group lives, the number of that session or group is
     /// not given to a new process, so during one ending these still name what they named.
     leaders: BTreeSet<u32>,
+    /// Processes that were seen without the marker, and are not of the tree. What joins it later is started by one of
+    /// its members, so these are not asked for their environments again.
+    others: BTreeSet<ProcessId>,
 }
 
 impl Descendants<'_> {
@@ -208,7 +212,7 @@ impl Descendants<'_> {
     fn members(&mut self) -> io::Result<Vec<ProcessId>> {
         let table = ProcTable::read()?;
         let mut seeds: BTreeSet<u32> = match self.marker {
-            Some(marker) => table.marked(marker).into_iter().collect(),
+            Some(marker) => table.marked(marker, &mut self.others),
             None => BTreeSet::new(),
         };
         if let Some(root) = self.root
@@ -225,6 +229,9 @@ impl Descendants<'_> {
             .map(|stat| stat.id)
             .collect();
         self.leaders.extend(members.iter().map(|process| process.pid));
+        for member in &members {
+            self.others.remove(member);
+        }
         Ok(members)
     }
 }

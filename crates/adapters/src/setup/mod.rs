@@ -44,6 +44,7 @@ use std::time::{Duration, Instant};
 pub const MARKER: &str = "SHOPFLOOR_SETUP";
 /// In a worktree's git directory: a digest of what it was set up for.
 const DONE: &str = "shopfloor-setup";
+const LOG: &str = "log";
 const LOG_BYTES_MAX: usize = 1024 * 1024;
 const END_GRACE: Duration = Duration::from_secs(2);
 
@@ -164,7 +165,7 @@ impl WorktreeSetup {
                 StepEnd::Cancelled => ("cancelled".to_owned(), None),
             };
             log.write(format!("\n[{how}]").as_bytes())?;
-            let why = format!("`{shown}`: {how}; the whole output is in {}", folder.join("log").display());
+            let why = format!("`{shown}`: {how}; the whole output is in {}", folder.join(LOG).display());
             let weather = code.and_then(|code| infra_reason(&shown, code, &log.excerpt().ok()?, &[]));
             if let Some(weather) = weather.filter(|_| !all) {
                 // A server that is down says nothing about the project: the setup is tried again.
@@ -183,7 +184,7 @@ impl WorktreeSetup {
         let folder = self.folder(tree);
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         end_left(&folder)?;
-        RunLog::create(&folder.join("log"), LOG_BYTES_MAX, config.redactor.clone())
+        RunLog::create(&folder.join(LOG), LOG_BYTES_MAX, config.redactor.clone())
     }
 
     /// Copies and runs what the project asks for; returns what the agent should know.
@@ -273,8 +274,11 @@ fn digest(config: &SetupConfig, patterns: &str) -> String {
     format!("{:016x}", commands.field(patterns.as_bytes()).finish())
 }
 
-/// Ends what is left of the last commands.
+/// Ends what is left of the last commands. They begin with their log: without one, none was ever run.
 fn end_left(folder: &Path) -> io::Result<()> {
+    if !folder.join(LOG).exists() {
+        return Ok(());
+    }
     end_marked_tree(
         record::load_process(folder)?,
         process::marker(MARKER, folder).as_encoded_bytes(),

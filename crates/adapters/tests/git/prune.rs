@@ -1,6 +1,7 @@
-use crate::floor::{Floor, each, gits};
+use crate::floor::{Floor, branch, each, gits};
 use crate::rescue::{restored, snapshot};
 use shopfloor_core::effect::Tidy;
+use shopfloor_core::ids::PrNumber;
 use shopfloor_core::time::Time;
 use shopfloor_engine::ports::Workspace;
 use std::collections::BTreeSet;
@@ -68,6 +69,32 @@ fn commits_that_only_a_rescue_ref_has_stay() {
         assert_eq!(prune(floor, &tidy(floor, 1, &[])), 0);
         floor.git_in(&dir, &["push", "--quiet", "origin", "HEAD:main"]);
         assert_eq!(prune(floor, &tidy(floor, 1, &[])), 1);
+    });
+}
+
+#[test]
+fn the_newest_goes_when_it_is_old_and_others_have_all_of_it_for_good() {
+    each(|floor| {
+        let dir = floor.prepare(1);
+        snapshot(floor, 1);
+        let head = floor.commit("Ada", 1, "a", "1", "the work");
+        snapshot(floor, 1);
+        let of = |n: u64| format!("refs/rescue/dev-demo-1/{n}");
+        let old = |named: &[&str]| Tidy { rescues_before: Time(u64::MAX), ..tidy(floor, 1, named) };
+        assert_eq!(prune(floor, &old(&[])), 1, "the first, and not the one with the commit");
+        floor.workspace.push(&floor.tree(1), &branch(1)).expect("pushed");
+        assert_eq!(prune(floor, &old(&[])), 0, "a branch may be reset");
+        floor.workspace.pin_pr(&floor.tree(1).project, PrNumber(7), &head).expect("pinned");
+        assert_eq!(prune(floor, &tidy(floor, 1, &[])), 0, "it is not old");
+        assert_eq!(prune(floor, &old(&[&of(2)])), 0, "a job names it");
+        assert_eq!(prune(floor, &Tidy { dry_run: true, ..old(&[]) }), 1);
+        assert_eq!(refs(floor), [of(2)]);
+        assert_eq!(prune(floor, &old(&[])), 1);
+        assert!(refs(floor).is_empty());
+        // What a job was told of is never another.
+        floor.write(&dir, "b", "2");
+        assert_eq!(snapshot(floor, 1).reference, of(3));
+        assert_eq!(prune(floor, &old(&[])), 0, "nobody else has the file");
     });
 }
 

@@ -88,7 +88,7 @@ pub struct FollowUp {
 }
 
 /// A process that can be told from a later one with the same pid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ProcessId {
     pub pid: u32,
     /// The kernel's start time of the process, in clock ticks since boot.
@@ -338,6 +338,8 @@ pub struct Pruned {
     pub shelved: Amount,
     pub entries: Amount,
     pub tombstones: u64,
+    /// Of the whole store, from before it was migrated.
+    pub copies: Amount,
 }
 
 /// What was a file of its own and is in a pack now.

@@ -13,7 +13,7 @@ pub struct Tidy {
     /// Rescue refs beyond an agent's newest, or made before this, may go if another has the same content.
     pub rescues_kept: u32,
     pub rescues_before: Time,
-    /// Rescue refs named by live jobs. Any agent's newest stays in any case, and with it what an ended job left.
+    /// Rescue refs named by live jobs. An agent's newest is never one too many, and goes by its age alone.
     pub rescues_named: Vec<String>,
     /// Folders of sessions, whichever project they are of: none after this one, and none of these.
     #[serde(default)]

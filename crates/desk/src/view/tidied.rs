@@ -16,6 +16,7 @@ pub struct TidiedView {
     pub ci_logs: Amount,
     pub session_folders: Amount,
     pub notice_records: Amount,
+    pub store_copies: Amount,
     pub rescue_refs: u64,
     /// Objects and refs that were files of their own and are in packs now.
     pub objects_packed: u64,
@@ -39,6 +40,7 @@ impl TidiedView {
             ci_logs: what.logs,
             session_folders: what.sessions,
             notice_records: what.notices,
+            store_copies: what.kept.copies,
             rescue_refs: u64::from(what.rescues),
             objects_packed: what.packed.objects,
             refs_packed: what.packed.refs,
@@ -57,7 +59,7 @@ impl TidiedView {
     }
 
     /// Kind by kind, for people.
-    pub fn lines(&self) -> [TidiedLine; 10] {
+    pub fn lines(&self) -> [TidiedLine; 11] {
         let sized = |name, amount: Amount| (name, amount.count, Some(amount.bytes));
         [
             sized("rows of ended jobs", self.ended_jobs),
@@ -67,6 +69,7 @@ impl TidiedView {
             sized("logs of CI runs", self.ci_logs),
             sized("folders of sessions", self.session_folders),
             sized("records of commands", self.notice_records),
+            sized("copies of the store", self.store_copies),
             ("rescue refs", self.rescue_refs, None),
             ("loose objects, packed", self.objects_packed, None),
             ("loose refs, packed", self.refs_packed, None),

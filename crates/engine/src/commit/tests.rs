@@ -178,7 +178,7 @@ fn what_another_host_has_to_do_is_not_done_here() {
         Commit { expected, entries, effects: vec![ring(1)], host: Host("other".into()), ..Commit::default() };
     engine.store().commit(&commit).expect("committed");
     let here = engine.outbox().expect("readable");
-    assert!(here.iter().all(|effect| effect.action != ring(1)), "{here:?}");
+    assert!(here.iter().all(|effect| *effect.action != ring(1)), "{here:?}");
     assert_eq!(engine.store().outbox().expect("readable").len(), here.len() + 1);
 }
 

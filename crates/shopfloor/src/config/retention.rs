@@ -13,7 +13,8 @@ use std::time::Duration;
 #[serde(deny_unknown_fields, default)]
 pub struct Retention {
     /// After this long (at least a week), entries of the journal are removed; "never" keeps them all. What happened to
-    /// an issue that is being worked on stays.
+    /// an issue that is being worked on stays. Copies of the store that were made before an upgrade go as well, except
+    /// the newest.
     #[schemars(with = "String")]
     pub journal: Keep,
 }

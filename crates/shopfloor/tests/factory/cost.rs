@@ -4,9 +4,9 @@ use crate::floor::{DEMO, Floor};
 use shopfloor_store::{EVENT, Store};
 
 /// Each a few more than there are, since an agent may signal between two looks.
-const GIT_MAX: usize = 78;
+const GIT_MAX: usize = 58;
 /// With those that git itself starts: for a fetch, a push, a clone.
-const GIT_AND_ITS_OWN_MAX: usize = 95;
+const GIT_AND_ITS_OWN_MAX: usize = 66;
 const GIT_SYNCS_MAX: u64 = 30;
 const TMUX_MAX: usize = 10;
 /// Each is one durable commit.

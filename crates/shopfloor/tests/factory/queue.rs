@@ -136,8 +136,8 @@ pub fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
         }
         let outbox = engine.outbox().expect("the outbox");
         let effect =
-            outbox.iter().find(|q| !matches!(q.action, Action::FindPrimary { .. })).expect("an effect");
-        let outcome = match &effect.action {
+            outbox.iter().find(|q| !matches!(*q.action, Action::FindPrimary { .. })).expect("an effect");
+        let outcome = match &*effect.action {
             Action::PrepareWorktree { .. } => Outcome::WorktreeReady(outcome::WorktreeReady {
                 path: "/nowhere".into(),
                 head: head.clone(),

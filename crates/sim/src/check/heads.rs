@@ -74,7 +74,7 @@ impl Checker {
                 continue;
             };
             let is_run =
-                |run| outbox.iter().any(|q| matches!(q.action, Action::RunCi { run: r, .. } if r == run));
+                |run| outbox.iter().any(|q| matches!(*q.action, Action::RunCi { run: r, .. } if r == run));
             let runs = queue.base_checks().any(|check| !check.red && is_run(check.run));
             let red = queue.plan.base().is_some_and(|base| queue.is_red(base));
             if !runs && !red && queue.plan.base().is_some() {

@@ -23,7 +23,7 @@ impl Checker {
                 _ => {}
             }
             let EntryState::Merged { commit } = &entry.state else { continue };
-            let mine = |q: &OutboxEffect| matches!(&q.action, Action::RetireBranch { branch, .. } if *branch == entry.branch);
+            let mine = |q: &OutboxEffect| matches!(&*q.action, Action::RetireBranch { branch, .. } if *branch == entry.branch);
             if outbox.iter().any(mine) || !self.retired.insert(entry.id) {
                 continue;
             }
@@ -65,7 +65,7 @@ impl Checker {
             let checked = match entry.state {
                 EntryState::Checking { again_at: Some(_), .. } => true,
                 EntryState::Checking { run, .. } => {
-                    outbox.iter().any(|q| matches!(q.action, Action::RunCi { run: r, .. } if r == run))
+                    outbox.iter().any(|q| matches!(*q.action, Action::RunCi { run: r, .. } if r == run))
                 }
                 _ => false,
             };

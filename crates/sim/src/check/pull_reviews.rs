@@ -55,7 +55,7 @@ impl Checker {
         for queued in outbox {
             let (Action::Comment { issue, .. }
             | Action::EditLabels { issue, .. }
-            | Action::CloseIssue { issue, .. }) = &queued.action
+            | Action::CloseIssue { issue, .. }) = &*queued.action
             else {
                 continue;
             };

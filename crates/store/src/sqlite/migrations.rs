@@ -8,9 +8,13 @@ use super::io_error;
 use super::open::{fresh_name, sync_parent};
 use crate::{StoreError, StoreResult};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
+use shopfloor_core::effect::outcome::Amount;
+use shopfloor_core::time::Time;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Each migrates a store from the previous version to `version`.
 const MIGRATIONS: [(i64, &str); 8] = [
@@ -73,6 +77,37 @@ pub fn backup_path(path: &Path, version: i64) -> PathBuf {
     name.into()
 }
 
+/// Removes the copies made before that time, except that of the newest version.
+pub(crate) fn prune_backups(path: &Path, before: Time, dry_run: bool) -> StoreResult<Amount> {
+    let copies = backups(path)?;
+    let limit = UNIX_EPOCH + Duration::from_millis(before.0);
+    let mut removed = Amount::default();
+    for copy in copies.values().rev().skip(1) {
+        let read = |e: std::io::Error| io_error("cannot reach", copy, &e);
+        let meta = fs::symlink_metadata(copy).map_err(read)?;
+        if !meta.is_file() || meta.modified().map_err(read)? >= limit {
+            continue;
+        }
+        removed += Amount { count: 1, bytes: meta.len() };
+        if !dry_run {
+            fs::remove_file(copy).map_err(|e| io_error("cannot remove", copy, &e))?;
+        }
+    }
+    Ok(removed)
+}
+
+/// The copies there are, by their versions.
+fn backups(path: &Path) -> StoreResult<BTreeMap<i64, PathBuf>> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let entries = fs::read_dir(folder).map_err(|e| io_error("cannot read", folder, &e))?;
+    let version = |name: &str| {
+        let rest = name.strip_prefix(path.file_name()?.to_str()?)?;
+        rest.strip_prefix(".v")?.strip_suffix(".bak")?.parse().ok()
+    };
+    let copies = entries.flatten().map(|entry| entry.path());
+    Ok(copies.filter_map(|copy| Some((version(copy.file_name()?.to_str()?)?, copy))).collect())
+}
+
 fn back_up(conn: &Connection, path: &Path, from: i64) -> StoreResult<()> {
     let target = backup_path(path, from);
     let draft = fresh_name(&target);
@@ -106,4 +141,34 @@ fn fill_backup(conn: &Connection, draft: &Path, from: i64) -> StoreResult<bool> 
     let copied = user_version(&Connection::open(draft)?)?;
     fs::File::open(draft).and_then(|f| f.sync_all()).map_err(|e| io_error("cannot write", draft, &e))?;
     Ok(copied == from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_copies_go_and_the_newest_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("floor.db");
+        let others = ["floor.db", "floor.db.vx.bak", "other.db.v1.bak", "floor.db.v3"]
+            .map(|name| dir.path().join(name));
+        let copies = [1, 2, 10].map(|version| backup_path(&store, version));
+        for file in others.iter().chain(&copies) {
+            fs::write(file, "four").unwrap();
+        }
+        let young = fs::File::options().write(true).open(&copies[1]).unwrap();
+        young.set_modified(UNIX_EPOCH + Duration::from_secs(1000)).unwrap();
+        for old in [&copies[0], &copies[2]] {
+            let old = fs::File::options().write(true).open(old).unwrap();
+            old.set_modified(UNIX_EPOCH + Duration::from_secs(10)).unwrap();
+        }
+        let one = Amount { count: 1, bytes: 4 };
+        assert_eq!(prune_backups(&store, Time(500_000), true).unwrap(), one);
+        assert!(copies.iter().all(|copy| copy.exists()));
+        assert_eq!(prune_backups(&store, Time(500_000), false).unwrap(), one);
+        let left = copies.iter().map(|copy| copy.exists()).collect::<Vec<_>>();
+        assert_eq!(left, [false, true, true], "the oldest is gone, one is young, and one is the newest");
+        assert!(others.iter().all(|other| other.exists()));
+    }
 }

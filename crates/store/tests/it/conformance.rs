@@ -166,7 +166,7 @@ fn the_outbox_keeps_order_and_never_reuses_an_id<S: Store>(mut store: S, _: S) {
     let third = store.commit(&Commit { effects: vec![ring(3)], ..commit_at(2, "c") }).unwrap();
     assert!(third.effects[0] > b);
     let outbox = store.outbox().unwrap();
-    let seen: Vec<_> = outbox.iter().map(|q| (q.id, q.action.clone())).collect();
+    let seen: Vec<_> = outbox.iter().map(|q| (q.id, (*q.action).clone())).collect();
     assert_eq!(seen, [(a, ring(1)), (third.effects[0], ring(3))]);
     assert!(outbox.iter().all(|q| q.attempts == 0 && q.not_before == Time(0) && q.last_error.is_none()));
 }
@@ -298,7 +298,7 @@ fn effects_are_of_their_host<S: Store>(mut one: S, mut two: S) {
     one.commit(&Commit { effects: vec![ring(1)], ..commit_at(0, "a") }).unwrap();
     let host = Host("press-2".into());
     one.commit(&Commit { effects: vec![ring(2)], host: host.clone(), ..commit_at(1, "b") }).unwrap();
-    let outbox: Vec<_> = two.outbox().unwrap().into_iter().map(|q| (q.host, q.action)).collect();
+    let outbox: Vec<_> = two.outbox().unwrap().into_iter().map(|q| (q.host, (*q.action).clone())).collect();
     assert_eq!(outbox, [(Host::default(), ring(1)), (host, ring(2))]);
 }
 

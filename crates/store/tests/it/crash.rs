@@ -121,7 +121,7 @@ fn check(path: &Path, committed: u64) {
     assert_eq!(bodies, expect);
     assert_eq!(rows.iter().filter(|r| r.kind == "commit").count() as u64, commits);
     let last = rows.iter().find(|r| r.kind == "last").and_then(|r| r.doc.clone());
-    let outbox: Vec<_> = store.outbox().unwrap().into_iter().map(|q| q.action).collect();
+    let outbox: Vec<_> = store.outbox().unwrap().into_iter().map(|q| (*q.action).clone()).collect();
     if commits > 0 {
         assert_eq!((last, outbox), (Some(commits.to_string()), vec![ring(commits)]));
     } else {

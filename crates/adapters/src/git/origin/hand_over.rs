@@ -25,6 +25,9 @@ pub(super) fn hand_over(queue: &Repo, hub: &Repo, wanted: &Move, forward: bool) 
     if let Some(old) = old.filter(|old| forward && !on_from(old)) {
         return Err(drops(old, new));
     }
+    if let Some(old) = old.filter(on_from) {
+        hub.know_ancestor(old, new);
+    }
     let (ours, theirs) = (queue.path().join("objects"), hub.path().join("objects"));
     for name in listed.lines().filter(|line| !line.starts_with('-')) {
         link(&ours, &theirs, name)
