@@ -52,10 +52,12 @@ impl Scene {
     }
 
     fn orders(&self) -> Vec<&ActOrder> {
-        let order = |action| match action {
-            &Action::Act(ref order) => Some(order),
-            _ => None,
-        };
+        fn order(action: &Action) -> Option<&ActOrder> {
+            match action {
+                Action::Act(order) => Some(order),
+                _ => None,
+            }
+        }
         self.pending.iter().filter_map(order).collect()
     }
 
