@@ -81,6 +81,7 @@ impl World {
                     open,
                     deps: Vec::new(),
                     created_at: self.now,
+                    by: None,
                     revision: 0,
                     version: Default::default(),
                     hints: Default::default(),

@@ -111,6 +111,7 @@ macro_rules! forge_suite {
             texts_for_agents_are_safe_and_bounded
             the_latest_status_of_a_commit_stands
             lists_are_by_number_and_show_what_was_asked_for
+            words_are_looked_for_in_titles_and_texts
             a_pull_request_that_was_given_up_is_found_again
         );
     };

@@ -21,6 +21,7 @@ pub use outcome::{
 pub use tidy::Tidy;
 pub use told::{CommandEnd, EntryEnd, Telling};
 
+use crate::act::ActOrder;
 use crate::ids::{
     Assignment, EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, RunNumber,
     ScheduleName, Sha, StepId, Target, TryId,
@@ -345,6 +346,8 @@ pub enum Action {
         body: String,
         labels: Vec<String>,
     },
+    /// What an agent asked for, and may have done on the forge: once, however often this is performed.
+    Act(ActOrder),
     /// Put a job's trouble, or its bad end, on the record that people and other tools read, once.
     Escalate {
         job: JobId,

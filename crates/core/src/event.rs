@@ -1,14 +1,15 @@
 //! Events: everything the core is ever told. Each is journaled before anything acts on it.
 
+use crate::act::Act;
 use crate::delivery::Transition;
 use crate::effect::{Action, Outcome, Verdict};
 use crate::forge::{Cursor, Subject, Version};
 use crate::hints::Hints;
 use crate::ids::{
-    Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, RunId, RunNumber, ScheduleName, Sha,
-    StepId, Target,
+    Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, Role, RunId, RunNumber, ScheduleName,
+    Sha, StepId, Target,
 };
-use crate::phase::PhaseReport;
+use crate::phase::{Ask, PhaseReport};
 use crate::planner::{Priority, TreeId};
 use crate::policy::Policy;
 use crate::recipe::Recipe;
@@ -240,6 +241,18 @@ pub enum Event {
     StepSaid {
         epoch: Epoch,
         said: StepSaid,
+    },
+    /// An agent wants something done on the forge.
+    ActAsked {
+        epoch: Epoch,
+        #[serde(flatten)]
+        act: Act,
+    },
+    /// An agent asks people something, and works on meanwhile.
+    QuestionAsked {
+        epoch: Epoch,
+        question: String,
+        ask: Ask,
     },
     /// Somebody wants to know whether a branch would land.
     TryAsked {
@@ -525,6 +538,9 @@ pub enum Observation {
         /// What else its text says.
         #[serde(default)]
         hints: Hints,
+        /// The role of the agent that made it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Role>,
     },
     Review {
         pr: PrNumber,
@@ -630,8 +646,10 @@ pub enum NoteKind {
     /// A person has it, or no longer has it.
     Held,
     Escalation,
-    /// What only a person may do was asked for by something else, and not done.
+    /// What only a person may do was asked for by something else, or by an agent what its role may not; and not done.
     Refused,
+    /// An agent has the factory do something on the forge; it was done, or cannot be.
+    AgentAct,
     /// An issue's text was changed while the issue is being worked on.
     IssueEdited,
     Checkout,
@@ -677,6 +695,7 @@ impl NoteKind {
             NoteKind::Held => "HELD",
             NoteKind::Escalation => "ESCALATION",
             NoteKind::Refused => "REFUSED",
+            NoteKind::AgentAct => "AGENT_ACT",
             NoteKind::IssueEdited => "ISSUE_EDITED",
             NoteKind::Checkout => "CHECKOUT",
             NoteKind::Worktree => "WORKTREE",

@@ -196,6 +196,8 @@ pub struct Comment {
 pub struct IssueFilter {
     pub state: Option<IssueState>,
     pub label: Option<String>,
+    /// Each is in the title or the text; capitals of the Latin alphabet make no difference.
+    pub words: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -76,6 +76,10 @@ number_id!(
     RunNumber
 );
 number_id!(
+    /// One thing that an agent had the factory do.
+    ActId
+);
+number_id!(
     /// One question to a person.
     QuestionId
 );

@@ -19,6 +19,15 @@ pub enum Label {
 }
 
 impl Label {
+    pub const ALL: [Label; 6] = [
+        Label::Backlog,
+        Label::InProgress,
+        Label::Blocked,
+        Label::Underspecified,
+        Label::Priority,
+        Label::TechDebt,
+    ];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Label::Backlog => "backlog",

@@ -15,6 +15,7 @@
     )
 )]
 
+pub mod act;
 pub mod allow;
 pub mod capability;
 pub mod ci;
@@ -40,6 +41,7 @@ pub mod recipe;
 pub mod redact;
 pub mod refusal;
 pub mod runtime;
+pub mod similar;
 pub mod state;
 pub mod step;
 pub mod table;

@@ -1,10 +1,11 @@
 //! A project's policy: the part of its configuration that decisions depend on. The binary makes
 //! one from `shopfloor.toml`; the core never reads a file.
 
-use crate::ids::Target;
+use crate::capability::Rights;
+use crate::ids::{Role, Target};
 use crate::protected;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// How a branch joins the primary branch.
@@ -198,6 +199,8 @@ pub struct Policy {
     pub trouble_after: Duration,
     /// Variables that the project's configuration passes on and the floor does not grant.
     pub withheld: Vec<String>,
+    /// What the agents of a role may do; of a role that is not named, what is usual.
+    pub roles: BTreeMap<Role, Rights>,
 }
 
 impl Policy {
@@ -209,6 +212,11 @@ impl Policy {
     /// Where an issue's change is to land: the first target whose label it carries; `None`: the primary branch.
     pub fn target_of(&self, labels: &BTreeSet<String>) -> Option<&Target> {
         self.targets.iter().find(|t| labels.contains(&t.label)).map(|t| &t.branch)
+    }
+
+    /// What the agents of a role may do.
+    pub fn rights(&self, role: Role) -> Rights {
+        self.roles.get(&role).cloned().unwrap_or_else(|| Rights::of(role))
     }
 
     /// The branch that work lands on.
@@ -288,6 +296,7 @@ impl Default for Policy {
             escalate_after: 1440 * MINUTE,
             trouble_after: 240 * MINUTE,
             withheld: Vec::new(),
+            roles: BTreeMap::new(),
         }
     }
 }

@@ -31,6 +31,7 @@ pub struct Floor {
     pub pins: Table<Pin>,
     pub runs: Table<Run>,
     pub schedules: Table<Schedule>,
+    pub conducts: Table<Conduct>,
 }
 
 macro_rules! record {
@@ -52,6 +53,7 @@ macro_rules! record {
 }
 
 mod ask;
+mod conduct;
 mod heard;
 mod hold;
 mod job;
@@ -72,6 +74,7 @@ mod uneventful;
 mod urgency;
 
 pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
+pub use conduct::{Conduct, Deed, DeedEnd, Query};
 pub use heard::Heard;
 pub use hold::{Held, Hold, Pause};
 pub use job::{
@@ -112,6 +115,8 @@ pub struct Counters {
     pub tries: u64,
     #[serde(default)]
     pub runs: u64,
+    #[serde(default)]
+    pub acts: u64,
 }
 record!(Counters, "counters", Numbers, (), |_| (), |_| "all".into());
 
@@ -202,6 +207,9 @@ pub struct Issue {
     /// Issues that an agent found have to come before this one. They are among `deps`.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub found_deps: BTreeSet<IssueNumber>,
+    /// The role of the agent that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Role>,
     /// As in [`Observation::Issue`]. Anything older than this says nothing.
     #[serde(default)]
     pub version: Version,

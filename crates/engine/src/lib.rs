@@ -20,6 +20,7 @@
     )
 )]
 
+mod act;
 mod commit;
 mod conductor;
 mod dispatch;

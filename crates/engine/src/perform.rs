@@ -169,6 +169,7 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             ports.forges.of(project)?.create_issue(&NewIssue { by, marker, title, body, labels, deps })?;
             Ok(Outcome::Done)
         }
+        Action::Act(order) => Ok(Outcome::Acted(crate::act::perform(ports, order)?)),
         Action::Escalate { job, project, assignment, trigger, context, about, at } => {
             ports.escalations.record(&Escalation {
                 job: *job,

@@ -58,6 +58,7 @@ fn take_touched(floor: &mut Floor) -> Vec<Row> {
     collect(&mut floor.pins, &mut rows);
     collect(&mut floor.runs, &mut rows);
     collect(&mut floor.schedules, &mut rows);
+    collect(&mut floor.conducts, &mut rows);
     rows
 }
 
@@ -147,6 +148,7 @@ pub fn load(floor: &mut Floor, rows: Vec<Row>) -> StoreResult<()> {
             "pin" => place(&mut floor.pins, rows)?,
             "run" => place(&mut floor.runs, rows)?,
             "schedule" => place(&mut floor.schedules, rows)?,
+            "conduct" => place(&mut floor.conducts, rows)?,
             other => return Err(StoreError::Corrupt(format!("unknown kind of row {other:?}"))),
         }
     }

@@ -5,6 +5,8 @@
 mod accepted;
 #[path = "factory/attacks.rs"]
 mod attacks;
+#[path = "factory/attacks_by_role.rs"]
+mod attacks_by_role;
 #[path = "factory/attacks_in_a_jail.rs"]
 mod attacks_in_a_jail;
 #[path = "factory/book.rs"]

@@ -1,5 +1,6 @@
 //! The invariants of the design, each a function with its number, checked after every step.
 
+mod acts;
 mod bounds;
 mod heads;
 mod landing;
@@ -58,6 +59,7 @@ pub struct Checker {
     silent: BTreeSet<JobId>,
     told: BTreeSet<IssueNumber>,
     runs: runs::Seen,
+    acts: acts::Seen,
     commits: usize,
     /// Live sessions that a person has, or that are paused, and until when.
     held: BTreeMap<Epoch, (Time, bool)>,
@@ -93,6 +95,7 @@ impl Checker {
                 self.told_of.extend(entry.text.split_once(": ").map(|(branch, _)| branch.to_owned()));
             }
         }
+        self.agents_keep_to_their_role(world, outbox);
         self.moves_are_tested(world, floor);
         self.what_is_wanted_is_remembered(world, floor);
         self.nobody_waits_in_vain(world, floor);
@@ -335,6 +338,8 @@ fn job_end(job: &Job) -> &'static str {
 
 fn note_coverage(world: &mut World, entry: &JournalEntry) {
     let what = match entry.kind.as_str() {
+        "AGENT_ACT" if entry.text.contains("cannot be done") => "act impossible",
+        "AGENT_ACT" if entry.text.starts_with("done for the") => "act done",
         "MESSAGE_UNDELIVERED" => "message undelivered",
         "MESSAGE_SUPERSEDED" => "message superseded",
         "MERGE_CONFLICT" => "merge conflict told",

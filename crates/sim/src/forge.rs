@@ -16,6 +16,8 @@ use std::time::Duration;
 pub const DEV: &str = "dev";
 pub const FACTORY: &str = "factory";
 pub const REVIEWER: &str = "reviewer";
+/// What the accounts of agents begin with that act by command.
+pub const AGENTS: &str = "agent-";
 
 #[derive(Clone, Debug, Default)]
 pub struct Issue {

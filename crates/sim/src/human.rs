@@ -299,8 +299,9 @@ impl World {
     }
 
     fn look_around(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
-        if let Some(event) = self.answer_a_dialog(project, floor) {
-            return Some(event);
+        let asked = self.answer_a_dialog(project, floor).or_else(|| self.answer_a_query(project, floor));
+        if asked.is_some() {
+            return asked;
         }
         for job in floor.live_jobs(project) {
             match &job.state {

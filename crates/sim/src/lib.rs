@@ -8,7 +8,8 @@
 
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr, clippy::exit, clippy::unwrap_used))]
 
-pub mod agents;
+pub mod acts;
+mod agents;
 pub mod attend;
 pub mod check;
 pub mod client;

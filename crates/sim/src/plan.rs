@@ -1,6 +1,7 @@
 //! What a seed decides beforehand: the project's policy, how rough the world is, and what people
 //! will do when.
 
+use crate::acts;
 use crate::human::Whim;
 use crate::rng::Rng;
 use crate::world::{Mutation, Storm, Weather, World};
@@ -41,6 +42,7 @@ fn world(seed: u64, number: u64, mutation: Option<Mutation>, rough: bool) -> Wor
         world.project = format!("sim-{number}").parse().expect("a valid name");
     }
     world.policy = policy(&mut world.rng);
+    acts::rights(&mut world.policy, seed.wrapping_add(number));
     // Few enough that something is on the shelf in most runs. Not drawn: the seeds stay what they were.
     world.policy.jobs_at_hand = (seed % 4) as usize;
     world.policy.keep_journal = Some(Duration::from_secs(3600 * (6 + seed % 48)));

@@ -259,6 +259,11 @@ impl Sim {
         let project = self.sites[number].project.clone();
         match what {
             Happening::Agent(epoch) => {
+                self.refresh();
+                let asks = shared.lock().some_act(epoch, self.cli.floor());
+                if let Some(event) = asks {
+                    self.submit_from_outside(&event);
+                }
                 let wish = shared.lock().agent_act(epoch);
                 match wish {
                     Wish::Nothing => {}

@@ -30,6 +30,8 @@ pub enum Mutation {
     PublishWithoutCas,
     RemoveWithoutRescue,
     CommentWithoutMarker,
+    /// The forge makes an issue again that it has made.
+    IssueWithoutMarker,
     ForgetACommit,
     SecondPr,
     StartWithoutAdopting,
@@ -149,6 +151,8 @@ pub struct World {
     pub timetable: Timetable,
     /// What people want carried out is drawn from here: the other draws of a seed stay what they were.
     pub wishes: Rng,
+    /// And what agents have done with commands.
+    pub deeds: Rng,
     /// What was escalated: for which job, why, and about what.
     pub escalated: BTreeSet<(JobId, String, String)>,
     /// Worktrees in which the setup was run, how often, and the port of each.
@@ -227,6 +231,7 @@ impl World {
             commands: Commands::default(),
             timetable: Timetable::default(),
             wishes: Rng::new(seed ^ 0xf0_4111a),
+            deeds: Rng::new(seed ^ 0xdeed),
             set_up: BTreeMap::new(),
             setup_fails: None,
             finished: BTreeMap::new(),

@@ -61,6 +61,11 @@ fn comments_without_markers_are_caught() {
 }
 
 #[test]
+fn issues_without_markers_are_caught() {
+    check(Mutation::IssueWithoutMarker, "11 an agent does what its role may");
+}
+
+#[test]
 fn a_command_that_is_begun_again_is_caught() {
     check(Mutation::ForgetsTheCommand, "4 effects are idempotent");
 }

@@ -7,8 +7,7 @@ use crate::host::atomic::write_atomic;
 use crate::layout::Layout;
 use rustix::fs::{Mode, OFlags, open};
 use serde::{Deserialize, Serialize};
-use shopfloor_core::capability::Capability;
-use shopfloor_core::ids::{Assignment, Epoch, IssueNumber, ProjectName, Role};
+use shopfloor_core::ids::{Assignment, Epoch, ProjectName, Role};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -69,11 +68,6 @@ impl Grant {
     pub fn token(&self) -> &str {
         &self.token
     }
-
-    pub fn may(&self, capability: Capability, about: Option<IssueNumber>) -> bool {
-        let own = about.is_none() || about == self.assignment.issue();
-        own && self.role.profile().may.contains(&capability)
-    }
 }
 
 fn file(layout: &Layout, epoch: Epoch) -> PathBuf {
@@ -96,6 +90,7 @@ pub(crate) fn random() -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shopfloor_core::ids::IssueNumber;
 
     #[test]
     fn a_token_is_one_sessions_and_ends_with_it() {
@@ -114,9 +109,6 @@ mod tests {
         for wrong in [stolen.as_str(), "1.", "1", "", "x.y", &one.token()[..one.token().len() - 1]] {
             assert_eq!(Grant::shown(&layout, wrong), None, "{wrong}");
         }
-        assert!(one.may(Capability::Comment, Some(IssueNumber(7))));
-        assert!(!one.may(Capability::Comment, Some(IssueNumber(8))), "another's issue");
-        assert!(one.may(Capability::Look, None));
         let again = give(1, 7);
         assert_eq!(Grant::shown(&layout, one.token()), None, "numbers repeat, tokens do not");
         Grant::take_back(&layout, Epoch(1)).expect("gone");

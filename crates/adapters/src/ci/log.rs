@@ -10,7 +10,7 @@ use shopfloor_core::redact::Redactor;
 use shopfloor_core::text::neutralise;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -156,6 +156,18 @@ impl RunLog {
         }
         self.file.sync_all()
     }
+}
+
+/// The useful end of a log as it is on disk: what the step printed that came last. It was made safe when it was written.
+pub fn last_step(log: &Path) -> io::Result<String> {
+    let mut file = File::open(log)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(4 * EXCERPT_BYTES as u64)))?;
+    let mut bytes = Vec::new();
+    file.take(4 * EXCERPT_BYTES as u64).read_to_end(&mut bytes)?;
+    let text = neutralise(&String::from_utf8_lossy(&bytes));
+    let begin = text.rfind("== step ").and_then(|at| Some(at + text[at..].find('\n')? + 1)).unwrap_or(0);
+    Ok(shopfloor_core::text::tail(text[begin..].trim_end(), EXCERPT_BYTES))
 }
 
 /// The last lines, at most `bytes_max` bytes together (but always the last line).

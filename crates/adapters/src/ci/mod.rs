@@ -9,4 +9,5 @@ pub(crate) mod record;
 pub(crate) mod step;
 mod trees;
 
+pub use log::last_step;
 pub use record::digest;

@@ -27,6 +27,8 @@ pub const AUTHOR: &str = "shopfloor";
 /// The accounts that open the agents' pull requests and review them.
 pub const DEV_ACCOUNT: &str = "shopfloor-dev";
 pub const REVIEW_ACCOUNT: &str = "shopfloor-review";
+/// What the accounts of agents begin with; their role follows.
+const ACCOUNTS: &str = "shopfloor-";
 /// The context of the factory's own statuses.
 pub const STATUS_CONTEXT: &str = "shopfloor/ci";
 
@@ -130,7 +132,9 @@ impl Forge for LocalForge {
 
     fn create_issue(&self, new: &NewIssue<'_>) -> PortResult<IssueNumber> {
         let (title, body) = match new.by {
-            By::Factory => (text::one_line(new.title, TITLE_CHARS_MAX), text::head(new.body, POST_BYTES_MAX)),
+            By::Factory | By::Agent(_) => {
+                (text::one_line(new.title, TITLE_CHARS_MAX), text::head(new.body, POST_BYTES_MAX))
+            }
             By::Person(_) => (new.title.to_owned(), new.body.to_owned()),
         };
         let (labels, deps) = (new.labels.to_vec(), new.deps.to_vec());
@@ -212,13 +216,14 @@ impl Forge for LocalForge {
 fn account(by: By<'_>, of_the_factory: &str) -> String {
     match by {
         By::Factory => of_the_factory.to_owned(),
+        By::Agent(role) => format!("{ACCOUNTS}{role}"),
         By::Person(name) => name.to_owned(),
     }
 }
 
 fn said(by: By<'_>, body: &str) -> String {
     match by {
-        By::Factory => text::head(body, POST_BYTES_MAX),
+        By::Factory | By::Agent(_) => text::head(body, POST_BYTES_MAX),
         By::Person(_) => body.to_owned(),
     }
 }
@@ -239,6 +244,7 @@ fn observe(db: &mut dyn ForgeTables, project: &ProjectName, change: &Change) -> 
                 revision: Digest::new().field(issue.title.as_bytes()).field(issue.body.as_bytes()).finish(),
                 version: issue.version,
                 hints: hints::of_issue(&issue.body),
+                by: issue.author.strip_prefix(ACCOUNTS).and_then(|role| role.parse().ok()),
             })
         }
         ChangeKind::Pr => {

@@ -231,7 +231,7 @@ pub fn lists_are_by_number_and_show_what_was_asked_for(world: &mut dyn ForgeWorl
     world.settle();
     let forge = world.forge();
     let listed = |state, label: Option<&str>| -> Vec<IssueNumber> {
-        let filter = IssueFilter { state, label: label.map(str::to_owned) };
+        let filter = IssueFilter { state, label: label.map(str::to_owned), ..IssueFilter::default() };
         forge.issues(&filter).expect("listed").iter().map(|issue| issue.number).collect()
     };
     assert_eq!(listed(None, None), issues);
@@ -247,6 +247,24 @@ pub fn lists_are_by_number_and_show_what_was_asked_for(world: &mut dyn ForgeWorl
         (pulls(Some(PrState::Open)), pulls(Some(PrState::Closed))),
         (prs[1..].into(), prs[..1].into())
     );
+}
+
+pub fn words_are_looked_for_in_titles_and_texts(world: &mut dyn ForgeWorld) {
+    let issues = [1, 2, 3].map(|n| world.open_issue(&format!("No. {n}"), ""));
+    world.close_issue(issues[2]);
+    let said = world.open_issue("Half", "It is only 50% done, says _it_.");
+    world.settle();
+    let forge = world.forge();
+    let said_of = |words: &[&str]| -> Vec<IssueNumber> {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        let filter = IssueFilter { words, state: Some(IssueState::Open), ..IssueFilter::default() };
+        forge.issues(&filter).expect("searched").iter().map(|issue| issue.number).collect()
+    };
+    assert_eq!(said_of(&["no."]), issues[..2], "a closed one is not looked for");
+    assert_eq!(said_of(&["50%", "HALF"]), [said], "each word, wherever it is");
+    assert_eq!(said_of(&["50%", "no."]), []);
+    assert_eq!(said_of(&["%"]), [said], "a word is no pattern");
+    assert_eq!(said_of(&["'; drop table forge_issues; --"]), []);
 }
 
 pub fn a_pull_request_that_was_given_up_is_found_again(world: &mut dyn ForgeWorld) {

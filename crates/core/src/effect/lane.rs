@@ -1,6 +1,7 @@
 //! Where an action belongs: its lane, its name, and whose work it is part of.
 
 use super::*;
+use crate::texts::markers;
 
 /// The lane in which a project is tidied.
 pub(crate) fn tidy_lane(project: &ProjectName) -> String {
@@ -35,6 +36,10 @@ impl Action {
             Action::EditLabels { project, issue, .. }
             | Action::Comment { project, issue, .. }
             | Action::CloseIssue { project, issue } => format!("forge:{project}/issue/{issue}"),
+            Action::Act(order) => match order.what.issue() {
+                Some(issue) => format!("forge:{}/issue/{issue}", order.project),
+                None => format!("forge:{}/new/{}", order.project, markers::act(order.id)),
+            },
             Action::PostReview { project, pr, .. }
             | Action::CommentPr { project, pr, .. }
             | Action::MovePr { project, pr, .. }
@@ -75,6 +80,7 @@ impl Action {
             | Action::CreateIssue { project, .. }
             | Action::OpenPr { project, .. }
             | Action::RetireBranch { project, .. } => Some(project),
+            Action::Act(order) => Some(&order.project),
             _ => None,
         }
     }
@@ -140,6 +146,7 @@ impl Action {
             Action::CommentPr { .. } => "comment_pr",
             Action::CloseIssue { .. } => "close_issue",
             Action::CreateIssue { .. } => "create_issue",
+            Action::Act(_) => "act",
             Action::Escalate { .. } => "escalate",
             Action::MovePr { .. } => "move_pr",
             Action::ClosePr { .. } => "close_pr",

@@ -2,7 +2,7 @@
 
 use super::{ChainLink, CommandEnd, Conflict, JobHead, MovedBranch, PlannedRun};
 use crate::forge::Version;
-use crate::ids::{EntryId, PrNumber, Role, Sha};
+use crate::ids::{EntryId, IssueNumber, PrNumber, Role, Sha};
 use crate::planner::{Link, TreeId};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -162,6 +162,12 @@ pub struct RunPlanned {
     pub next: Option<Time>,
     #[serde(flatten)]
     pub what: PlannedRun,
+}
+
+/// What an agent asked for was done to that issue, or made it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acted {
+    pub issue: IssueNumber,
 }
 
 /// Whether what a step was to bring about is there; if not, why.
@@ -414,6 +420,7 @@ pub enum Outcome {
     SetupFailed(SetupFailed),
     RunPlanned(RunPlanned),
     StepRan(StepRan),
+    Acted(Acted),
     StepVerified(StepVerified),
     SessionStarted(SessionStarted),
     SessionEnded(SessionEnded),

@@ -11,6 +11,7 @@ impl Action {
             Action::StartSession(start) => Some(&start.project),
             Action::RunStep(step) => Some(&step.project),
             Action::PlanRun(plan) => Some(&plan.project),
+            Action::Act(order) => Some(&order.project),
             Action::VerifyStep(claim) => Some(&claim.project),
             Action::Tell(telling) => Some(&telling.project),
             Action::PrepareWorktree { project, .. }
@@ -66,6 +67,7 @@ impl Action {
             | Action::CloseIssue { issue, .. } => Some(*issue),
             Action::RunCi { issue, .. } | Action::RetireBranch { issue, .. } => *issue,
             Action::Tell(telling) => telling.issue,
+            Action::Act(order) => order.what.issue(),
             _ => None,
         }
     }

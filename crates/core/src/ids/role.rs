@@ -1,7 +1,6 @@
 //! Roles: a validated name, and what the core asks of whoever has it.
 
 use super::InvalidName;
-use crate::capability::Capability;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -33,7 +32,8 @@ pub enum Checkout {
     Commit,
 }
 
-/// What is asked of a role, whatever its name. How its client is run is up to the project's configuration.
+/// What is asked of a role, whatever its name. How its client is run and what it may is up to the project's
+/// configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
     pub duty: Duty,
@@ -42,28 +42,17 @@ pub struct Profile {
     pub prompt: &'static str,
     /// It has the user's own MCP servers, unless the project says otherwise.
     pub users_servers: bool,
-    pub may: &'static [Capability],
 }
 
 /// People look for the worktree of an issue, so it is named after that.
 const DEVELOPERS_TREE: &str = "issue";
 
-const DEVELOPER: Profile = Profile {
-    duty: Duty::Develop,
-    checkout: Checkout::Branch,
-    prompt: "dev",
-    users_servers: true,
-    may: &[Capability::Inbox, Capability::Step, Capability::Look, Capability::Comment, Capability::Propose],
-};
+const DEVELOPER: Profile =
+    Profile { duty: Duty::Develop, checkout: Checkout::Branch, prompt: "dev", users_servers: true };
 
 /// It looks at others' work, and gets no servers unless somebody says so.
-const REVIEWER: Profile = Profile {
-    duty: Duty::Review,
-    checkout: Checkout::Commit,
-    prompt: "review",
-    users_servers: false,
-    may: &[Capability::Inbox, Capability::Look, Capability::Comment],
-};
+const REVIEWER: Profile =
+    Profile { duty: Duty::Review, checkout: Checkout::Commit, prompt: "review", users_servers: false };
 
 impl Role {
     pub const RULE: &'static str =

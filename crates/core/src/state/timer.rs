@@ -7,7 +7,9 @@
 //! - Whatever handles a timer changes its record so that it is no longer due; else the daemon would never sleep.
 
 use super::{EntryState, Floor, MessageState, SessionState, Staff};
-use crate::ids::{EntryId, Epoch, JobId, MessageId, ProjectName, QueueId, RunNumber, ScheduleName};
+use crate::ids::{
+    EntryId, Epoch, JobId, MessageId, ProjectName, QuestionId, QueueId, RunNumber, ScheduleName,
+};
 use crate::table::Record;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -41,6 +43,8 @@ pub enum Due {
     Tidy(ProjectName),
     /// The job has been in its state for too long, or for as long as it was meant to be.
     Job(JobId),
+    /// Nobody has answered an agent that works on: the default is taken, or people are reminded.
+    Query(QuestionId),
     /// People are asked to look at something that keeps failing and being retried.
     Trouble(ProjectName),
     /// People are reminded that a configuration waits to be accepted.
@@ -75,6 +79,7 @@ impl Due {
             Due::Release(_) => "release",
             Due::Tidy(_) => "tidy",
             Due::Job(_) => "job",
+            Due::Query(_) => "query",
             Due::Trouble(_) => "trouble",
             Due::Config(_) => "config",
             Due::Run(_) => "run",
@@ -104,6 +109,7 @@ impl fmt::Display for Due {
             Due::Queue(queue) | Due::Signing(queue) => {
                 write!(f, "{}, {}", queue.project, queue.branch_in_words())
             }
+            Due::Query(question) => write!(f, "question q{question}"),
             Due::Run(run) => write!(f, "run {run}"),
             Due::Schedule(project, name) => write!(f, "{project}, {name}"),
             Due::Entry(entry) | Due::Wait(entry) => write!(f, "entry {entry}"),
@@ -164,6 +170,7 @@ impl Floor {
         let schedules = self.schedules.iter().map(|schedule| {
             timer(schedule.due(), Due::Schedule(schedule.project.clone(), schedule.name.clone()))
         });
+        let queries = self.queries().map(|(_, q)| timer(Some(q.due()), Due::Query(q.asked.id)));
         let doubts = self.issues.iter().map(|issue| {
             issue.deps_due.map(|at| Timer { at, due: Due::Dependencies(issue.project.clone()) })
         });
@@ -176,7 +183,7 @@ impl Floor {
             _ => timer(self.wait_told_at(entry), Due::Wait(entry.id)),
         });
         let records = sessions.chain(messages).chain(jobs).chain(projects);
-        let all = records.chain(staff).chain(pins).chain(runs).chain(schedules);
+        let all = records.chain(staff).chain(pins).chain(runs).chain(schedules).chain(queries);
         let all = all.chain(doubts).chain(queues).chain(entries).flatten();
         all.map(|timer| match self.mutes.get(&timer.due) {
             Some(mute) => Timer { at: timer.at.max(mute.until), ..timer },

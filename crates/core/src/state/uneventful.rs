@@ -2,10 +2,11 @@
 
 use super::Floor;
 use crate::effect::outcome::{
-    AgentsChecked, Checkout, CheckoutTaken, Checkpoint, FoundMerged, Labelled, Landed, Primary, Released,
-    SessionEnded, Taken, Tidied,
+    Acted, AgentsChecked, Checkout, CheckoutTaken, Checkpoint, FoundMerged, Labelled, Landed, Primary,
+    Released, SessionEnded, Taken, Tidied,
 };
 use crate::effect::{Action, CommandEnd, Outcome};
+use crate::ids::IssueNumber;
 
 impl Floor {
     /// The outcome of an action when nothing is found and nothing is out of order, for whoever plays the world:
@@ -34,6 +35,9 @@ impl Floor {
             }
             Action::TakeCheckout { .. } => Outcome::CheckoutTaken(CheckoutTaken { taken: Taken::Nothing }),
             Action::Publish { .. } => Outcome::Published,
+            Action::Act(order) => {
+                Outcome::Acted(Acted { issue: order.what.issue().unwrap_or(IssueNumber(order.id.0)) })
+            }
             Action::Tell(_) => Outcome::Told(CommandEnd::default()),
             Action::Tidy(_) => Outcome::Tidied(Tidied::default()),
             _ => Outcome::Done,

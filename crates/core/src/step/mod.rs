@@ -4,6 +4,7 @@
 //! stale answer, a signal of a session that was replaced) is noted but changes nothing. Each table has an owner,
 //! with a folder of its own; all of them act on a [`Turn`].
 
+mod acts;
 mod attention;
 mod jobs;
 mod mirror;
@@ -20,6 +21,7 @@ mod turn;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use acts::Acts;
 pub(crate) use attention::Attention;
 pub(crate) use jobs::Jobs;
 pub(crate) use mirror::Mirror;
@@ -30,6 +32,7 @@ pub(crate) use runs::Runs;
 pub(crate) use sessions::{HELD_FOR, Sessions};
 pub(crate) use turn::Numbers;
 
+pub use acts::{may_act, may_ask, may_do};
 pub use attention::{READ_FORGE, is_wanted, read_lane};
 pub use jobs::{NotReviewed, Overlap, Standings, Waiting, may_ask_for_review, overlap, tidy_order};
 pub use queue::{Hindrance, may_merge, may_queue, may_try};
@@ -180,6 +183,8 @@ impl<'a> Turn<'a> {
             Event::SchedulePaused { project, schedule, by } => self.schedule_paused(project, schedule, by),
             Event::ScheduleResumed { project, schedule, by } => self.schedule_resumed(project, schedule, by),
             Event::StepSaid { epoch, said } => self.step_said(*epoch, said),
+            Event::ActAsked { epoch, act } => self.act_asked(*epoch, act),
+            Event::QuestionAsked { epoch, question, ask } => self.question_asked(*epoch, question, ask),
             Event::TryAsked { project, ask } => self.try_asked(project, ask),
             Event::TryDropped { project, branch } => self.try_dropped(project, branch),
             Event::BranchTouched { project, branch, head } => {

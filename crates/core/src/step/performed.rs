@@ -25,6 +25,7 @@ impl Turn<'_> {
             }
             (Action::PlanRun(plan), Outcome::RunPlanned(planned)) => self.run_planned(plan, planned),
             (Action::RunStep(step), Outcome::StepRan(ran)) => self.step_ran(step, ran),
+            (Action::Act(order), Outcome::Acted(outcome::Acted { issue })) => self.acted(order, *issue),
             (Action::VerifyStep(claim), Outcome::StepVerified(seen)) => self.step_verified(claim, seen),
             (Action::CheckAgents { project }, Outcome::AgentsChecked(seen)) => self.staff_seen(project, seen),
             (Action::StartSession(start), Outcome::SessionStarted(started)) => {
@@ -185,6 +186,7 @@ impl Turn<'_> {
             }
             Action::PlanRun(plan) => self.plan_impossible(plan, &reason),
             Action::StartSession(start) => self.session_impossible(start, &reason),
+            Action::Act(order) => self.act_impossible(order, why),
             Action::RunStep(RunStep { run, step, attempt, .. })
             | Action::VerifyStep(VerifyStep { run, step, attempt, .. }) => {
                 self.step_impossible(*run, step, *attempt, &reason);

@@ -1,6 +1,7 @@
 //! Tests of the state machine, by topic. A [`Scene`] is a floor with one project and the effects
 //! that were ordered and not yet answered; a test says what happens and looks at the job's state.
 
+mod acts;
 mod checks;
 mod deadlines;
 mod dialogs;
@@ -142,6 +143,7 @@ impl Scene {
             open,
             deps: deps.iter().map(|n| IssueNumber(*n)).collect(),
             created_at: Time(number),
+            by: None,
             revision: self.revision,
             version: Version::numbered(self.version),
             hints: Hints::default(),

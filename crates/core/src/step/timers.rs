@@ -35,6 +35,7 @@ impl Turn<'_> {
             Due::Release(job) => self.release_due(job),
             Due::Tidy(project) => self.tidy(&project, false),
             Due::Job(job) => self.job_due(job),
+            Due::Query(question) => self.query_due(question),
             Due::Trouble(project) => self.troubles_due(&project),
             Due::Config(project) => self.config_due(&project),
             Due::Run(run) => self.run_due(run),

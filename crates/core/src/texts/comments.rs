@@ -2,7 +2,7 @@
 
 use super::{files_in_words, span};
 use crate::effect::{EntryEnd, Telling};
-use crate::ids::{Epoch, IssueNumber, JobId, PrNumber, QuestionId, Sha};
+use crate::ids::{ActId, Assignment, Epoch, IssueNumber, JobId, PrNumber, QuestionId, Role, Sha};
 use crate::label::Label;
 use crate::state::{Asked, StoodOn};
 use crate::text::{fence, one_line};
@@ -11,6 +11,13 @@ use std::time::Duration;
 /// The text of an issue that a review suggests.
 pub fn follow_up(body: &str, pr: PrNumber) -> String {
     format!("{body}\n\nFound while reviewing pull request #{pr}, which did not cause it.")
+}
+
+/// The text of an issue that an agent made. Whatever the agent wrote, the last line is the factory's.
+pub fn by_agent(body: &str, role: Role, assignment: Assignment, act: ActId) -> String {
+    format!("{}\n\n<!-- shopfloor: made by the {role} agent of {assignment}, act {act} -->", body.trim_end())
+        .trim_start()
+        .to_owned()
 }
 
 fn review_it(pr: PrNumber) -> String {

@@ -3,7 +3,7 @@
 
 use crate::digest::Digest;
 use crate::effect::EntryEnd;
-use crate::ids::{EntryId, Epoch, JobId, QuestionId, Sha};
+use crate::ids::{ActId, EntryId, Epoch, JobId, QuestionId, Sha};
 
 pub fn question(id: QuestionId) -> String {
     format!("question-{id}")
@@ -15,6 +15,10 @@ pub fn answer(id: QuestionId) -> String {
 
 pub fn default_answer(id: QuestionId) -> String {
     format!("question-{id}-default")
+}
+
+pub fn act(id: ActId) -> String {
+    format!("act-{id}")
 }
 
 pub fn job_end(job: JobId) -> String {

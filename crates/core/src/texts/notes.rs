@@ -1,9 +1,11 @@
 //! Notes on jobs and sessions: what the journal, `shopfloor events` and `explain` say of them.
 
 use super::{reasons, span};
+use crate::act::{Act, Refusal};
 use crate::effect::Verdict;
 use crate::ids::{
-    Epoch, FormulaName, JobId, MessageId, PrNumber, Role, RunNumber, ScheduleName, Sha, StepId, Target,
+    Epoch, FormulaName, IssueNumber, JobId, MessageId, PrNumber, Role, RunNumber, ScheduleName, Sha, StepId,
+    Target,
 };
 use crate::liveness::State;
 use crate::phase::Phase;
@@ -296,4 +298,46 @@ pub fn trouble(what: &str, why: &str) -> String {
 
 pub fn trouble_over(what: &str, lasted: Duration) -> String {
     format!("{what}: over after {}", span(lasted))
+}
+
+// ---- what agents have done -----------------------------------------------------------------------
+
+pub fn act(act: &Act) -> String {
+    let labels = |names: &[String]| one_line(&names.join(", "), 200);
+    match act {
+        Act::CreateIssue { title, labels: none, .. } if none.is_empty() => {
+            format!("an issue {:?}", one_line(title, 120))
+        }
+        Act::CreateIssue { title, labels: put, .. } => {
+            format!("an issue {:?} with {}", one_line(title, 120), labels(put))
+        }
+        Act::Comment { issue, .. } => format!("a comment on #{issue}"),
+        Act::Label { issue, add, remove } => {
+            let add = (!add.is_empty()).then(|| format!("with {}", labels(add)));
+            let remove = (!remove.is_empty()).then(|| format!("without {}", labels(remove)));
+            let both: Vec<String> = [add, remove].into_iter().flatten().collect();
+            format!("#{issue} {}", both.join(", "))
+        }
+        Act::Close { issue } => format!("#{issue} closed"),
+    }
+}
+
+pub fn question() -> &'static str {
+    "to ask a question"
+}
+
+pub fn act_wanted(role: Role, epoch: Epoch, what: &str) -> String {
+    format!("the {role} agent, session {epoch}, wants {what}")
+}
+
+pub fn act_refused(role: Role, epoch: Epoch, what: &str, why: &Refusal) -> String {
+    format!("the {role} agent, session {epoch}, wanted {what}: {}", reasons::act_refused(why))
+}
+
+pub fn act_done(role: Role, what: &str, issue: IssueNumber) -> String {
+    format!("done for the {role} agent on #{issue}: {what}")
+}
+
+pub fn act_failed(role: Role, what: &str, why: &str) -> String {
+    format!("the {role} agent wanted {what}, which cannot be done: {}", one_line(why, 300))
 }

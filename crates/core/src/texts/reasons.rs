@@ -2,6 +2,7 @@
 //! after a colon, and are kept: on jobs and entries, in the journal, in comments.
 
 use super::{checks, count, issues, span};
+use crate::act::Refusal;
 use crate::effect::{Action, CiReport, Outcome};
 use crate::ids::{IssueNumber, RunNumber, ScheduleName, Sha, StepId};
 use crate::label::Label;
@@ -71,6 +72,31 @@ pub fn none_given() -> &'static str {
 /// What only people do was asked for by something that the floor started.
 pub fn needs_a_person(by: &str, asked: &str) -> String {
     format!("{by} asked for what needs a person, and was refused: {asked}")
+}
+
+/// An agent asked for what it is not to have done.
+pub fn act_refused(why: &Refusal) -> String {
+    match why {
+        Refusal::Over => "this session is over".to_owned(),
+        Refusal::Lacks(role, capability) => format!("the role {role} may not {}", capability.means()),
+        Refusal::Label(role, label) => {
+            format!("the role {role} may not put on or take off the label {:?}", one_line(label, 80))
+        }
+        Refusal::Issues(max) => format!("no more than {} may be added here", count(*max, "issue")),
+        Refusal::Changes(max) => {
+            format!("no more than {} may be made to issues here", count(*max, "change"))
+        }
+        Refusal::Like(Some(issue), title) => {
+            format!("issue #{issue} is like it, and open: {:?}", one_line(title, 200))
+        }
+        Refusal::Like(None, title) => {
+            format!("an issue like it is being made: {:?}", one_line(title, 200))
+        }
+        Refusal::Asks(question) => format!("its question q{question} is open"),
+        Refusal::Questions(max) => format!("no more than {} may be asked here", count(*max, "question")),
+        Refusal::Empty => "its text is empty".to_owned(),
+        Refusal::TooLong(max) => format!("its text has more than {max} bytes, or it has too many labels"),
+    }
 }
 
 pub fn none_known() -> &'static str {

@@ -2,6 +2,8 @@
 
 use super::comments::{Ended, Next};
 use super::*;
+use crate::act::{Act, Refusal};
+use crate::capability::Capability;
 use crate::effect::{Action, CiReport, CiVerdict, EntryEnd, Outcome, Telling, Verdict};
 use crate::event::{Accepter, BranchAsk};
 use crate::guard::{Ask, Rule};
@@ -64,6 +66,10 @@ fn schedule() -> ScheduleName {
 
 fn formula() -> FormulaName {
     "tidy".parse().expect("a name")
+}
+
+fn role(name: &str) -> Role {
+    name.parse().expect("a name")
 }
 
 fn step(name: &str) -> StepId {
@@ -368,6 +374,8 @@ fn on_issues_and_pull_requests() {
         entry_ended(&telling(EntryEnd::Conflicted, "conflicts in src/lib.rs")),
         tried_on(&stood_on()),
         follow_up("The parser panics on an empty line.", PrNumber(9)),
+        by_agent("It panics.", role("predictor"), Assignment::Run(RunNumber(4)), ActId(12)),
+        by_agent(" \n", Role::DEV, Assignment::Issue(IssueNumber(7)), ActId(13)),
     );
     page!(markers:
         persons_word(JobId(3), &a()),
@@ -375,6 +383,7 @@ fn on_issues_and_pull_requests() {
         question(QuestionId(5)),
         answer(QuestionId(5)),
         default_answer(QuestionId(5)),
+        act(ActId(12)),
         job_end(JobId(2)),
         no_review(JobId(2), &a()),
         review_failed(JobId(2), Epoch(4)),
@@ -419,6 +428,17 @@ fn reasons_why_something_ended() {
         none_given(),
         none_known(),
         needs_a_person("agent 7", "pr review 2"),
+        act_refused(&Refusal::Over),
+        act_refused(&Refusal::Lacks(Role::REVIEW, Capability::CloseIssue)),
+        act_refused(&Refusal::Label(Role::DEV, "backlog".into())),
+        act_refused(&Refusal::Issues(1)),
+        act_refused(&Refusal::Changes(50)),
+        act_refused(&Refusal::Like(Some(IssueNumber(7)), "Login times out".into())),
+        act_refused(&Refusal::Like(None, "Login times out".into())),
+        act_refused(&Refusal::Asks(QuestionId(3))),
+        act_refused(&Refusal::Questions(10)),
+        act_refused(&Refusal::Empty),
+        act_refused(&Refusal::TooLong(1000)),
         gave_up("no compiler"),
         reviewer_gave_up("no compiler"),
         cannot_do_it("too_large: three features in one"),
@@ -493,7 +513,28 @@ fn notes_on_jobs_and_sessions() {
         "state": { "state": "conflicted", "files": ["src/lib.rs"], "hunks": "" },
     }))
     .expect("a try");
+    let issue = |labels: &[&str]| Act::CreateIssue {
+        title: "Login times out".into(),
+        body: "It does.".into(),
+        labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+        deps: vec![],
+    };
+    let relabelled = Act::Label {
+        issue: IssueNumber(7),
+        add: vec!["prediction/actioned".into()],
+        remove: vec!["prediction/unreviewed".into(), "old".into()],
+    };
     page!(notes:
+        act(&issue(&[])),
+        act(&issue(&["backlog", "vision"])),
+        act(&Act::Comment { issue: IssueNumber(7), text: "Well.".into() }),
+        act(&relabelled),
+        act(&Act::Close { issue: IssueNumber(7) }),
+        question(),
+        act_wanted(Role::DEV, Epoch(3), "#7 closed"),
+        act_refused(Role::DEV, Epoch(3), "#7 closed", &Refusal::Lacks(Role::DEV, Capability::CloseIssue)),
+        act_done(Role::DEV, "#7 closed", IssueNumber(7)),
+        act_failed(Role::DEV, "#7 closed", "there is no issue #7"),
         claimed(JobId(2), Some(PrNumber(9)), Some(&release())),
         ended("merged", "it landed"),
         merged_by_person(&a()),

@@ -131,7 +131,18 @@ fn find(floor: &Floor, meant: Meant, project: Option<&ProjectName>) -> Option<Op
             ask: Some((session.epoch, ask, session.client.runtime.clone())),
         })
     };
-    of_jobs.or_else(|| floor.sessions.iter().find_map(of_session))
+    let of_query = || {
+        floor.queries().find_map(|(conduct, query)| {
+            let issue = floor.jobs.get(&conduct.job).and_then(|job| job.number());
+            fits(&conduct.project, issue, query.asked.id).then(|| Open {
+                project: conduct.project.clone(),
+                issue,
+                question: query.asked.id,
+                ask: None,
+            })
+        })
+    };
+    of_jobs.or_else(|| floor.sessions.iter().find_map(of_session)).or_else(of_query)
 }
 
 fn asks_about(pin: &Pin, question: QuestionId) -> bool {

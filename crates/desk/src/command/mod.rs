@@ -1,6 +1,7 @@
 //! Commands: what people and programs may tell a floor, checked before it is committed as an event. Whoever
 //! offers a command decides who may give it.
 
+mod act;
 mod answer;
 mod approval;
 mod asking;
@@ -14,6 +15,7 @@ mod schedule;
 mod tries;
 mod work;
 
+pub use act::allowing;
 pub use answer::{Answered, FreeText, Meant};
 pub use approval::{Approve, CommitName};
 pub use asking::{Asking, Change, target_named};

@@ -69,6 +69,7 @@ fn set_up(engine: &mut Engine<SqliteStore>) {
         open: true,
         deps: vec![],
         created_at: Time(1),
+        by: None,
         revision: 0,
         version: Default::default(),
         hints: Default::default(),

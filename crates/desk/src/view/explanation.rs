@@ -171,6 +171,7 @@ fn concerns(
         Action::EditLabels { project: p, issue: i, .. }
         | Action::Comment { project: p, issue: i, .. }
         | Action::CloseIssue { project: p, issue: i } => p == project && *i == issue,
+        Action::Act(order) => order.project == *project && order.what.issue() == Some(issue),
         Action::ClosePr { project: p, pr, .. }
         | Action::MovePr { project: p, pr, .. }
         | Action::CommentPr { project: p, pr, .. } => my_pr(p, *pr),

@@ -5,7 +5,9 @@ use crate::texts;
 use crate::time::moment;
 use serde::Serialize;
 use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId, Role, RunNumber, role_names};
-use shopfloor_core::state::{About, Differs, Floor, Job, JobState, Outage, Pin, Session, Staff};
+use shopfloor_core::state::{
+    About, Conduct, Differs, Floor, Job, JobState, Outage, Pin, Query, Session, Staff,
+};
 use shopfloor_core::texts::people;
 use shopfloor_core::time::Time;
 
@@ -63,7 +65,8 @@ pub fn all(floor: &Floor) -> Vec<Question> {
     };
     let outages = floor.staff.iter().flat_map(|staff| -> Vec<Question> { causes(staff) });
     let pins = floor.pins.iter().filter_map(|pin| Some(of_pin(pin, pin.differs.as_ref()?)));
-    let all = floor.jobs.iter().filter_map(of_job).chain(sessions).chain(outages).chain(pins);
+    let queries = floor.queries().map(|(conduct, query)| of_query(floor, conduct, query));
+    let all = floor.jobs.iter().filter_map(of_job).chain(sessions).chain(queries).chain(outages).chain(pins);
     let mut open: Vec<Question> = all.collect();
     open.sort_by_key(|question| question.asked_at);
     open
@@ -96,6 +99,25 @@ fn of_job(job: &Job) -> Option<Question> {
         asked_at: job::since(job),
         session: None,
     })
+}
+
+/// Its agent works on meanwhile.
+fn of_query(floor: &Floor, conduct: &Conduct, query: &Query) -> Question {
+    let job = floor.jobs.get(&conduct.job);
+    Question {
+        id: query.asked.id,
+        project: conduct.project.clone(),
+        issue: job.and_then(Job::number),
+        run: job.and_then(|job| job.assignment.run()),
+        title: job.map(|job| job.title.clone()).unwrap_or_default(),
+        kind: "question".to_owned(),
+        text: query.text.clone(),
+        options: numbered(query.asked.options.clone()),
+        default: query.asked.default.clone(),
+        deadline: query.asked.due,
+        asked_at: query.since,
+        session: None,
+    }
 }
 
 fn of_outage(project: &ProjectName, outage: &Outage, roles: &[Role]) -> Question {

@@ -70,6 +70,7 @@ fn about(floor: &Floor, due: &Due) -> (Option<ProjectName>, String) {
         | Due::Staff(project)
         | Due::Dependencies(project) => Some((Some(project.clone()), project.to_string())),
         Due::Schedule(project, name) => Some((Some(project.clone()), format!("schedule {name}"))),
+        Due::Query(id) => floor.query(*id).and_then(|(conduct, _)| job(&conduct.job)),
         Due::Run(number) => floor.runs.get(number).map(|run| (Some(run.project.clone()), due.to_string())),
         Due::Queue(queue) | Due::Signing(queue) => {
             Some((Some(queue.project.clone()), format!("merge queue of {}", queue.branch_in_words())))
@@ -93,6 +94,7 @@ fn then(due: &Due) -> &'static str {
         Due::Release(_) => "its kept worktree is removed",
         Due::Tidy(_) => "what is old is removed",
         Due::Job(_) => "its state has lasted as long as it may",
+        Due::Query(_) => "its default is taken, or people are reminded of the question",
         Due::Trouble(_) => "people are asked to look at what still fails",
         Due::Config(_) => "people are reminded of the configuration that nobody has accepted",
         Due::Schedule(..) => "its formula is run, if there is room",

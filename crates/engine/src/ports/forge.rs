@@ -12,7 +12,7 @@ use shopfloor_core::forge::{
     Comment, Cursor, Issue, IssueFilter, IssueSummary, Pr, PrState, PrSummary, Review, Status, Subject,
     Version,
 };
-use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName, RunId, Sha};
+use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName, Role, RunId, Sha};
 use shopfloor_core::text;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +52,8 @@ pub struct PullText {
 pub enum By<'a> {
     /// The factory, under the account it has for this. Text that is too long is cut, not refused.
     Factory,
+    /// An agent of that role, under an account of its own.
+    Agent(Role),
     /// A person of that name, at the command line.
     Person(&'a str),
 }

@@ -11,8 +11,10 @@ use shopfloor_adapters::git::origin::hub;
 use shopfloor_adapters::host::lock;
 use shopfloor_core::capability::Capability;
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::{IssueNumber, ProjectName};
+use shopfloor_core::ids::{Epoch, ProjectName};
+use shopfloor_core::step::may_do;
 use shopfloor_core::text::one_line;
+use shopfloor_desk::command::allowing;
 use std::path::Path;
 
 /// What to do instead, where no command has more to say.
@@ -26,8 +28,6 @@ pub(super) enum Needed {
     /// It is the session's own word, or tells nothing of the floor.
     Nothing,
     Capability(Capability),
-    /// On that issue.
-    On(Capability, IssueNumber),
     /// To run sessions by hand: for people, and the programs they do it with.
     Orchestrating,
 }
@@ -35,7 +35,7 @@ pub(super) enum Needed {
 impl Needed {
     /// Whether the floor is asked, and nothing is done but to answer.
     fn is_of_the_floor(&self) -> bool {
-        matches!(self, Needed::Capability(_) | Needed::On(..))
+        matches!(self, Needed::Capability(_))
     }
 }
 
@@ -51,11 +51,13 @@ pub(super) fn check(context: &Context, command: &Command) -> CliResult<Option<St
     }
     let instead = match persons(command) {
         Some(_) if in_its_persons_name(context, inside, command) => return Ok(None),
-        Some(instead) => instead,
+        Some(instead) => instead.to_owned(),
         // It needs nothing of the floor, and would do it here, where more can be done than where it was asked.
-        None if at_the_door && !needed(command).is_of_the_floor() => "run it where you are",
-        None if may(context, inside, &needed(command)) => return Ok(Some(inside.who.to_string())),
-        None => ELSEWHERE,
+        None if at_the_door && !needed(command).is_of_the_floor() => "run it where you are".to_owned(),
+        None => match may(context, inside, &needed(command)) {
+            Ok(()) => return Ok(Some(inside.who.to_string())),
+            Err(instead) => instead,
+        },
     };
     // Whether it can be journaled or not, it is not done.
     let _ = journal(context, inside);
@@ -75,25 +77,35 @@ fn in_its_persons_name(context: &Context, inside: &Inside, command: &Command) ->
         && context.project().is_ok_and(|project| permits(&context.layout.hub(&project.name)))
 }
 
-fn may(context: &Context, inside: &Inside, needed: &Needed) -> bool {
-    let (capability, about) = match needed {
-        Needed::Nothing => return true,
-        Needed::Capability(capability) => (*capability, None),
-        Needed::On(capability, issue) => (*capability, Some(*issue)),
-        Needed::Orchestrating => return matches!(inside.who, Who::Hand(_)),
-    };
-    match &inside.who {
-        Who::Agent(epoch) => {
-            let elsewhere = context
-                .named()
-                .is_some_and(|name| inside.project.as_ref().is_some_and(|own| own.as_str() != name));
-            let grant = Grant::of(&context.layout, *epoch);
-            !elsewhere && grant.is_some_and(|grant| grant.may(capability, about))
+/// If not: what to do instead.
+fn may(context: &Context, inside: &Inside, needed: &Needed) -> Result<(), String> {
+    let is_allowed = match (needed, &inside.who) {
+        (Needed::Nothing, _) => true,
+        (_, Who::Hand(_)) => true,
+        (Needed::Orchestrating, _) => false,
+        (Needed::Capability(capability), Who::Agent(epoch)) => {
+            return agent_may(context, inside, *epoch, *capability);
         }
-        Who::Hand(_) => true,
-        Who::Notice | Who::Step => capability == Capability::Look,
-        Who::Check | Who::Setup | Who::Daemon | Who::Other(_) => false,
+        (Needed::Capability(capability), Who::Notice | Who::Step) => *capability == Capability::Look,
+        (Needed::Capability(_), Who::Check | Who::Setup | Who::Daemon | Who::Other(_)) => false,
+    };
+    if is_allowed { Ok(()) } else { Err(ELSEWHERE.to_owned()) }
+}
+
+/// What all may, a session may for as long as it has its grant. The rest is up to its role, as the floor knows both: not
+/// to what lies in the session's folder.
+fn agent_may(context: &Context, inside: &Inside, epoch: Epoch, capability: Capability) -> Result<(), String> {
+    let elsewhere =
+        context.named().is_some_and(|name| inside.project.as_ref().is_some_and(|own| own.as_str() != name));
+    if elsewhere || Grant::of(&context.layout, epoch).is_none() {
+        return Err(ELSEWHERE.to_owned());
     }
+    if Capability::OF_ALL.contains(&capability) {
+        return Ok(());
+    }
+    let engine = context.engine().map_err(|e| e.message)?;
+    may_do(engine.floor(), epoch, capability)
+        .map_err(|refusal| allowing(&refusal).unwrap_or(refusal.to_string()))
 }
 
 pub(super) fn needed(command: &Command) -> Needed {
@@ -108,7 +120,9 @@ pub(super) fn needed(command: &Command) -> Needed {
         Command::Step(_) => Needed::Capability(Capability::Step),
         Command::Issue(args) => args.needed(),
         Command::Config(args) if args.only_shows_the_difference() => Needed::Capability(Capability::Look),
+        Command::Question(_) => Needed::Capability(Capability::AskQuestion),
         Command::Pr(_)
+        | Command::Health(_)
         | Command::Status(_)
         | Command::Explain(_)
         | Command::Questions(_)
@@ -153,6 +167,8 @@ fn persons(command: &Command) -> Option<&'static str> {
         Command::Status(_)
         | Command::Doctor(_)
         | Command::Explain(_)
+        | Command::Health(_)
+        | Command::Question(_)
         | Command::Questions(_)
         | Command::Agents(_)
         | Command::Next(_)

@@ -6,7 +6,7 @@ use serde::Serialize;
 use shopfloor_core::ids::RunId;
 use shopfloor_core::text;
 use shopfloor_desk::now;
-use shopfloor_desk::view::run::{RunView, verdict};
+use shopfloor_desk::view::run::{self, FailureView, RunView, verdict};
 use shopfloor_store::ci::{CiError, CiRun};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -33,8 +33,11 @@ enum CiCommand {
     },
     /// Print a run's log
     Logs { run: RunId },
-    /// List the latest runs that failed, newest first
+    /// List the latest runs that failed, newest first, with the end of what the failed step printed
     Failures {
+        /// Only those of a pull request, the issue of a job, or a branch
+        #[arg(value_name = "PR|ISSUE|BRANCH")]
+        which: Option<String>,
         #[arg(long, default_value_t = 20)]
         limit: usize,
     },
@@ -53,9 +56,8 @@ pub fn run(context: &Context, args: CiArgs) -> CliResult<Exit> {
             let runs = context.ci()?.list(&context.project()?.name, limit)?;
             list(context, runs);
         }
-        CiCommand::Failures { limit } => {
-            let runs = context.ci()?.failures(&context.project()?.name, limit)?;
-            list(context, runs);
+        CiCommand::Failures { which, limit } => {
+            failures(context, &run::failures(context, &context.project()?.name, which.as_deref(), limit)?);
         }
         CiCommand::Status { which } => status(context, which.as_deref())?,
         CiCommand::Logs { run } => logs(context, run)?,
@@ -88,6 +90,24 @@ fn list(context: &Context, runs: Vec<CiRun>) {
     output::table(&["RUN", "ISSUE", "COMMIT", "VERDICT", "STEP", "TOOK", "STARTED"], &rows);
 }
 
+fn failures(context: &Context, failures: &[FailureView]) {
+    if context.json {
+        return output::json(&failures);
+    }
+    if failures.is_empty() {
+        output::line("no run failed");
+    }
+    for FailureView { run, excerpt } in failures {
+        let of = run.issue.map(|issue| format!(" of #{issue}")).unwrap_or_default();
+        let step = run.step.as_deref().map_or_else(|| "?".to_owned(), |step| text::one_line(step, 80));
+        output::line(format!("run {}: step {step} failed, {}{of}", run.run, run.commit.short()));
+        match excerpt {
+            Some(excerpt) => output::quoted(excerpt),
+            None => output::line("  its log is gone"),
+        }
+    }
+}
+
 /// How many runs of one commit are shown.
 const SAME_COMMIT_MAX: usize = 100;
 
@@ -98,7 +118,7 @@ fn status(context: &Context, which: Option<&str>) -> CliResult<()> {
         Some(word) => {
             let by_number = match word.parse::<RunId>().map(|run| ci.get(run)) {
                 Ok(Err(CiError::NoSuchRun(_))) | Err(_) => None,
-                Ok(found) => Some(found?),
+                Ok(found) => Some(own(context, found?)?),
             };
             let hex = (4..=64).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_hexdigit());
             match by_number {
@@ -127,6 +147,12 @@ fn status(context: &Context, which: Option<&str>) -> CliResult<()> {
     Ok(())
 }
 
+/// Numbers are the floor's, but what is asked for an agent is about its own project.
+fn own(context: &Context, run: CiRun) -> CliResult<CiRun> {
+    let theirs = context.inside().is_some() && context.project()?.name != run.project;
+    if theirs { Err(CiError::NoSuchRun(run.run).into()) } else { Ok(run) }
+}
+
 fn print_run(run: &CiRun) {
     let of = run.issue.map(|issue| format!(" of #{issue}")).unwrap_or_default();
     output::line(format!("run {}: {}, {}{of}", run.run, verdict(run), run.commit.short()));
@@ -140,7 +166,7 @@ fn print_run(run: &CiRun) {
 }
 
 fn logs(context: &Context, run: RunId) -> CliResult<()> {
-    let run = context.ci()?.get(run)?;
+    let run = own(context, context.ci()?.get(run)?)?;
     // A run under way has not said where its log is; it is where every run's is.
     let path = match &run.log {
         Some(log) => log.into(),

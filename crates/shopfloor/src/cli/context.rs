@@ -102,6 +102,11 @@ impl Context {
         }
     }
 
+    /// The same, if it is one.
+    pub fn agent(&self) -> Option<Epoch> {
+        self.session().ok()
+    }
+
     /// Who says it: the agent if this is its session, else the user, as the system knows them.
     pub fn author(&self) -> String {
         let named = match self.inside() {

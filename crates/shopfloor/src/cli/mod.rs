@@ -2,6 +2,7 @@
 
 mod agents;
 mod answer;
+mod ask;
 mod attach;
 mod authority;
 mod body;
@@ -24,6 +25,7 @@ mod explain;
 mod foreground;
 mod formula;
 mod gc;
+mod health;
 mod hook;
 pub mod inbox;
 mod init;
@@ -37,6 +39,7 @@ mod pause;
 pub mod phase;
 mod pr;
 mod prompt;
+mod question;
 mod questions;
 mod rescue;
 mod resume;
@@ -100,7 +103,9 @@ enum Command {
     Down,
     Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
+    Health(health::HealthArgs),
     Questions(questions::QuestionsArgs),
+    Question(question::QuestionArgs),
     Answer(answer::AnswerArgs),
     Cancel(cancel::CancelArgs),
     Take(take::TakeArgs),
@@ -230,6 +235,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Explain(args) => explain::run(context, &args),
         Command::Formula(args) => formula::run(context, args),
         Command::Gc(args) => gc::run(context, &args),
+        Command::Health(args) => health::run(context, &args),
         Command::Hook(args) => hook::run(context, args),
         Command::Inbox(args) => inbox::run(context, args),
         Command::Init(args) => init::run(context, args),
@@ -241,6 +247,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Phase(args) => phase::run(args),
         Command::Pr(args) => pr::run(context, args),
         Command::Prompt(args) => prompt::run(context, args),
+        Command::Question(args) => question::run(context, args),
         Command::Questions(args) => questions::run(context, args),
         Command::Rescue(args) => rescue::run(context, args),
         Command::Run(args) => runs::run(context, &args),

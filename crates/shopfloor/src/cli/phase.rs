@@ -1,7 +1,7 @@
 //! `shopfloor phase`: what an agent calls to say where it is. The same as writing the phase file.
 
+use super::ask::AskArgs;
 use super::{CliError, CliResult, Exit, now};
-use crate::config::Span;
 use clap::Args;
 use shopfloor_adapters::phase_file;
 use shopfloor_core::ids::Epoch;
@@ -16,31 +16,18 @@ pub struct PhaseArgs {
     /// The reason, or the question
     #[arg(long, short)]
     detail: Option<String>,
-    /// With needs_human: an answer to choose from; may be repeated
-    #[arg(long, value_name = "TEXT")]
-    option: Vec<String>,
-    /// With needs_human: the answer to assume if nobody gives one in time
-    #[arg(long, value_name = "TEXT", requires = "deadline")]
-    default: Option<String>,
-    /// With needs_human: how long the answer can wait, such as 2h
-    #[arg(long, value_name = "TIME")]
-    deadline: Option<Span>,
+    #[command(flatten, next_help_heading = "With needs_human")]
+    ask: AskArgs,
 }
 
 pub fn run(args: PhaseArgs) -> CliResult<Exit> {
     let phase: Phase = args.phase.parse().map_err(|e| CliError::usage(format!("{e}")))?;
-    let ask = Ask { options: args.option, default: args.default, within: args.deadline.map(|span| span.0) };
+    let ask = args.ask.ask()?;
     if phase != Phase::NeedsHuman && ask != Ask::default() {
         return Err(CliError::usage(format!(
             "options, a default and a deadline belong to a question, not to {phase}"
         ))
         .hint("use them with needs_human"));
-    }
-    if let Some(default) = &ask.default
-        && !ask.options.is_empty()
-        && !ask.options.contains(default)
-    {
-        return Err(CliError::usage(format!("the default {default:?} is none of the options")));
     }
     write(PhaseReport { detail: args.detail, ask, ..PhaseReport::new(phase) })?;
     Ok(Exit::Fine)

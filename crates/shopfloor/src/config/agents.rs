@@ -102,7 +102,7 @@ pub(super) fn inherit(source: &Source<'_>, table: &mut DeTable<'_>) -> Result<()
     let Some(agents) = table.get_mut("agents") else { return Ok(()) };
     let DeValue::Table(agents) = agents.get_mut() else { return Ok(()) };
     for (name, _) in agents.iter().filter(|(name, _)| name.get_ref() != DEFAULT) {
-        check_name(source, name.get_ref(), name.span())?;
+        check_name(source, "agents", name.get_ref(), name.span())?;
     }
     let Some((at, default)) = agents.remove_entry(DEFAULT) else { return Ok(()) };
     let DeValue::Table(default) = default.into_inner() else {
@@ -129,7 +129,13 @@ pub(super) fn inherit(source: &Source<'_>, table: &mut DeTable<'_>) -> Result<()
 }
 
 /// A name that is nearly one of the built-in roles' is meant to be that.
-fn check_name(source: &Source<'_>, name: &str, at: Range<usize>) -> Result<(), ConfigError> {
+/// `table` is what has a key of that name.
+pub(super) fn check_name(
+    source: &Source<'_>,
+    table: &str,
+    name: &str,
+    at: Range<usize>,
+) -> Result<(), ConfigError> {
     if let Err(bad) = name.parse::<Role>() {
         return Err(source.at(at, format!("`{name}` cannot be the name of a role")).hint(bad.rule));
     }
@@ -138,7 +144,7 @@ fn check_name(source: &Source<'_>, name: &str, at: Range<usize>) -> Result<(), C
     match known.contains(&name) || !hint.starts_with("did you mean") {
         true => Ok(()),
         false => {
-            Err(source.at(at, format!("`{name}` in [agents] is nearly the name of another role")).hint(hint))
+            Err(source.at(at, format!("`{name}` in [{table}] is nearly the name of another role")).hint(hint))
         }
     }
 }

@@ -20,12 +20,13 @@ use toml::de::{DeTable, DeValue};
 type Checked = Result<(), ConfigError>;
 
 /// The keys whose values are tables, in either file.
-const TABLES: [&str; 18] = [
+const TABLES: [&str; 19] = [
     "schedules",
     "project",
     "forge",
     "ci",
     "agents",
+    "roles",
     "review",
     "merge",
     "limits",
@@ -54,7 +55,8 @@ pub(super) fn shapes(source: &Source<'_>) -> Checked {
 fn shapes_in(source: &Source<'_>, table: &DeTable<'_>, path: &mut Vec<String>) -> Checked {
     for (key, value) in table {
         let name = key.get_ref().as_ref();
-        let is_table = TABLES.contains(&name) || path.last().is_some_and(|table| table == "agents");
+        let is_table = TABLES.contains(&name)
+            || path.last().is_some_and(|table| ["agents", "roles"].contains(&table.as_str()));
         let found = kind(value.get_ref());
         let wrong = |expected| {
             let subject =

@@ -4,7 +4,7 @@ use super::check;
 use super::error::ConfigError;
 use super::hand;
 use super::source::{Source, error_at, title};
-use super::{Agent, FloorConfig, ProjectConfig, Runtime, agents};
+use super::{Agent, FloorConfig, ProjectConfig, Runtime, agents, roles};
 use serde::de::DeserializeOwned;
 use shopfloor_adapters::git::Git;
 use shopfloor_core::ids::Role;
@@ -51,9 +51,11 @@ pub fn unfilled_from(file: &Path, text: &str) -> Result<ProjectConfig, ConfigErr
 
 fn checked(source: &Source<'_>) -> Result<ProjectConfig, ConfigError> {
     check::secrets(source)?;
+    roles::check_names(source)?;
     hand::shapes(source)?;
     let config: ProjectConfig = deserialize(source)?;
     check::project(source, &config)?;
+    roles::check(source, &config.roles)?;
     hand::check(source, &config)?;
     Ok(config)
 }

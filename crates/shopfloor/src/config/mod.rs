@@ -25,6 +25,7 @@ pub mod pinned;
 mod policy;
 mod ports;
 mod retention;
+mod roles;
 pub mod runtimes;
 pub mod schedule;
 pub mod schema;
@@ -51,6 +52,7 @@ pub use merge::*;
 pub use model::*;
 pub use ports::PortRange;
 pub use retention::{Keep, Retention};
+pub use roles::{RoleRights, Roles};
 pub use schedule::ScheduleConfig;
 pub use sessions::ProjectSessions;
 

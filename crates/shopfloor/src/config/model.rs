@@ -7,6 +7,7 @@ use super::duration::Span;
 use super::hand::{HandStep, Verify};
 use super::merge::{Merge, Review};
 use super::ports::PortRange;
+use super::roles::{RoleRights, Roles};
 use super::schedule::ScheduleConfig;
 use super::sessions::ProjectSessions;
 use super::settings::settings;
@@ -32,6 +33,10 @@ pub struct ProjectConfig {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Agent>")]
     pub agents: Agents,
+    /// What they may have the factory do, by role.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, RoleRights>")]
+    pub roles: Roles,
     #[serde(default)]
     pub review: Review,
     #[serde(default)]

@@ -43,6 +43,7 @@ mod tests {
                 "project",
                 "rescue",
                 "review",
+                "roles",
                 "schedules",
                 "secrets",
                 "sessions",

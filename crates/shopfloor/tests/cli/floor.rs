@@ -110,6 +110,7 @@ impl TestFloor {
             open: true,
             deps: vec![],
             created_at: Time(1),
+            by: None,
             revision: 0,
             version: Default::default(),
             hints: Default::default(),

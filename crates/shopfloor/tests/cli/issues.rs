@@ -168,20 +168,24 @@ fn a_closed_pipe_is_no_error() {
 }
 
 #[test]
-fn in_an_agents_session_the_agent_is_the_author() {
+fn what_an_agent_may_do_is_not_up_to_what_lies_in_its_folder() {
     let floor = TestFloor::new();
-    let asks = || {
-        let mut command = floor.command(&["issue", "add", "Found on the way", "--json"]);
+    let asks = |args: &[&str]| {
+        let mut command = floor.command(args);
         command.env("SHOPFLOOR_SESSION", "7").env("PROJECT_NAME", "demo");
         ran(&mut command)
     };
-    assert_eq!(asks().code, 6, "a session without a grant may do nothing");
+    let (look, add) = (["issue", "list"], ["issue", "add", "Found on the way", "--json"]);
+    assert_eq!(asks(&look).code, 6, "a session without a grant may do nothing");
     let folder = floor.layout().session(shopfloor_core::ids::Epoch(7));
     std::fs::create_dir_all(&folder).unwrap();
     let grant = r#"{"token":"7.secret","project":"demo","role":"dev","kind":"issue","issue":1}"#;
     std::fs::write(folder.join("grant.json"), grant).unwrap();
-    let issue: serde_json::Value = serde_json::from_str(&asks().fine().stdout).unwrap();
-    assert_eq!(issue["author"], "agent 7");
+    asks(&look).fine();
+    let refused = asks(&add);
+    assert_eq!(refused.code, 6, "the floor knows of no such session");
+    assert!(refused.stderr.contains("this session is over"), "{}", refused.stderr);
+    assert_eq!(floor.json(&["issue", "list"]), json!([]));
 }
 
 #[test]
@@ -205,4 +209,43 @@ fn what_cannot_be_hidden_is_not_published() {
     assert!(add(Some("hunter22")).status.success());
     let shown = floor.run(&["issue", "show", "1"]).fine().stdout;
     assert!(shown.contains("It says [redacted]") && !shown.contains("aHVudGVy"), "{shown}");
+}
+
+#[test]
+fn issues_are_found_by_words_of_their_title_and_text() {
+    let floor = TestFloor::new();
+    floor.run(&["issue", "add", "Login times out", "--body", "After 50% of an hour."]).fine();
+    floor.run(&["issue", "add", "Menu is empty"]).fine();
+    floor.run(&["issue", "close", "2"]).fine();
+    let found = |words: &[&str]| -> Vec<u64> {
+        let found = floor.json(&[&["issue", "search"], words].concat());
+        found.as_array().unwrap().iter().map(|issue| issue["number"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(found(&["LOGIN", "hour"]), [1]);
+    assert_eq!(found(&["login hour 50%"]), [1]);
+    assert!(found(&["menu"]).is_empty());
+    assert_eq!(found(&["menu", "--all"]), [2]);
+    assert_eq!(found(&["%"]), [1]);
+    assert_eq!(floor.run(&["issue", "search"]).code, 2);
+    assert_eq!(floor.run(&["issue", "search", " "]).code, 2);
+    floor.run(&["issue", "search", "times"]).fine().shows("#1     Login times out");
+}
+
+#[test]
+fn the_floor_says_how_it_is_without_a_daemon() {
+    let floor = TestFloor::new();
+    floor.run(&["issue", "add", "Stuck", "--label", "blocked"]).fine();
+    let health = floor.json(&["health"]);
+    let machine = &health["machine"];
+    for number in ["memory_available", "disk_free", "disk_total", "cpus"] {
+        assert!(machine[number].as_u64().is_some_and(|number| number > 0), "{number}: {machine}");
+    }
+    assert_eq!((&health["running"], &health["jobs"]), (&false.into(), &0.into()));
+    assert_eq!(health["blocked"][0]["issue"], 1);
+    assert_eq!(health["queues"][0]["waiting"], 0);
+    for list in ["questions", "troubles"] {
+        assert_eq!(health[list], serde_json::json!([]), "{list}");
+    }
+    let shown = floor.run(&["health"]).fine();
+    shown.shows("memory  ").shows("available").shows("blocked   #1 Stuck").shows("none runs");
 }

@@ -140,3 +140,35 @@ fn runs_are_listed_shown_and_their_logs_printed() {
     // A run under way whose log is not there yet.
     assert_eq!(floor.run(&["ci", "logs", "2"]).code, 4);
 }
+
+#[test]
+fn failures_come_with_what_the_step_printed() {
+    let floor = with_pr();
+    let mut ci = CiDb::open(&floor.database()).unwrap();
+    let other = "f".repeat(40);
+    for (run, commit, issue) in [(1, HEAD, None), (2, other.as_str(), Some(9)), (3, other.as_str(), Some(1))]
+    {
+        let (run, issue) = (RunId(run), issue.map(IssueNumber));
+        let (project, commit, source) = (name("demo"), commit.parse().unwrap(), CommitSource::Hub);
+        ci.started(&NewRun { run, project, issue, commit, source }, Time(1_000)).unwrap();
+        let log = floor.root().join(format!("log-{run}"));
+        let printed = format!("== step build ==\nbuilt\n== step test ==\nrun {run}\x1b[2J fails\n");
+        std::fs::write(&log, printed).unwrap();
+        ci.finished(run, CiVerdict::Red, Some("test"), log.to_str().unwrap(), Time(3_000)).unwrap();
+    }
+    let runs = |which: &[&str]| -> Vec<(u64, String)> {
+        let found = floor.json(&[&["ci", "failures"], which].concat());
+        let run = |run: &serde_json::Value| {
+            (run["run"].as_u64().unwrap(), run["excerpt"].as_str().unwrap().to_owned())
+        };
+        found.as_array().unwrap().iter().map(run).collect()
+    };
+    let [one, two, three] = [1, 2, 3].map(|run| (run, format!("run {run} fails")));
+    assert_eq!(runs(&[]), [three.clone(), two, one.clone()]);
+    assert_eq!(runs(&["2"]), [three.clone(), one.clone()], "of its head, and of its issue");
+    assert_eq!(runs(&["fix/issue-1", "--limit", "1"]), [three]);
+    assert_eq!(floor.run(&["ci", "failures", "nowhere"]).code, 4);
+    std::fs::remove_file(floor.root().join("log-1")).unwrap();
+    let human = floor.run(&["ci", "failures"]).fine();
+    human.shows("run 3: step test failed").shows("run 3 fails").shows("its log is gone");
+}

@@ -233,7 +233,7 @@ fn an_agent_in_a_jail_gets_nowhere_and_does_its_work() {
         "pr review 2",
         "answer q1 yes",
         "merge-queue add",
-        "issue add More",
+        "wanted an issue \"More\" with backlog",
         "issue close 1",
         "down",
         "session spawn dev",

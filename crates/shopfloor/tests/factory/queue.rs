@@ -110,6 +110,7 @@ pub fn enqueue(floor: &Floor, n: u64) -> IssueNumber {
         open: true,
         deps: Vec::new(),
         created_at: now(),
+        by: None,
         revision: 0,
         version: Default::default(),
         hints: Default::default(),

@@ -164,11 +164,17 @@ impl Checker {
     }
 
     /// 5: at the end nothing is on its way any more. A message for a successor waits with its job for the
-    /// person whose answer starts it.
+    /// person whose answer, or review, starts it.
     pub(super) fn nothing_is_left_on_its_way(&self, world: &mut World, floor: &Floor) {
         let inherited = |m: &Message| {
             let job = floor.jobs.get(&m.job);
-            job.is_some_and(|j| matches!(j.state, JobState::NeedsHuman { .. }) && j.session.is_none())
+            let waits = |state: &JobState| {
+                matches!(
+                    state,
+                    JobState::NeedsHuman { .. } | JobState::Reviewing { .. } | JobState::InQueue { .. }
+                )
+            };
+            job.is_some_and(|job| waits(&job.state) && job.session.is_none())
         };
         let left = |m: &&Message| m.state == MessageState::Queued && !inherited(m);
         if let Some(message) = floor.messages.iter().find(left) {

@@ -1,7 +1,7 @@
 //! The forge port on the forge model. Reading is paged; changes show after a lag. Now and then, everything
 //! about one issue or pull request fails for a while, and nothing else does.
 
-use crate::forge::{Changed, DEV, FACTORY, Issue, Pr, REVIEWER, Review as Posted, Said};
+use crate::forge::{AGENTS, Changed, DEV, FACTORY, Issue, Pr, REVIEWER, Review as Posted, Said};
 use crate::world::{Mutation, Shared, World, short};
 use shopfloor_core::digest::Digest;
 use shopfloor_core::effect::{StatusState, Verdict};
@@ -161,6 +161,7 @@ fn issue_observation(number: IssueNumber, issue: &Issue) -> Observation {
         revision: issue.revision,
         version: Version::numbered(issue.version),
         hints: Hints { after: issue.after.clone(), ..Hints::default() },
+        by: issue.author.strip_prefix(AGENTS).and_then(|role| role.parse().ok()),
     }
 }
 
@@ -180,9 +181,15 @@ fn shown_issue(number: IssueNumber, issue: &Issue) -> words::Issue {
     }
 }
 
+fn says(issue: &words::Issue, word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    [&issue.title, &issue.body].into_iter().any(|text| text.to_ascii_lowercase().contains(&word))
+}
+
 fn account(by: By<'_>, of_the_factory: &str) -> String {
     match by {
         By::Factory => of_the_factory.to_owned(),
+        By::Agent(role) => format!("{AGENTS}{role}"),
         By::Person(name) => name.to_owned(),
     }
 }
@@ -257,6 +264,7 @@ impl Forge for FakeForge {
             let wanted = all.filter(|i| {
                 filter.state.is_none_or(|state| i.state == state)
                     && filter.label.as_ref().is_none_or(|label| i.labels.contains(label))
+                    && filter.words.iter().all(|word| says(i, word))
             });
             let summary = |i: words::Issue| words::IssueSummary {
                 number: i.number,
@@ -296,7 +304,9 @@ impl Forge for FakeForge {
     fn create_issue(&self, new: &NewIssue<'_>) -> PortResult<IssueNumber> {
         self.0.call("create_issue", |world| {
             world.know(new.labels)?;
-            let made = |issue: &Issue| new.marker.is_some() && issue.marker.as_deref() == new.marker;
+            let forgets = world.is(Mutation::IssueWithoutMarker);
+            let made =
+                |issue: &Issue| !forgets && new.marker.is_some() && issue.marker.as_deref() == new.marker;
             if let Some((number, _)) = world.forge.issues.iter().find(|(_, issue)| made(issue)) {
                 return Ok(*number);
             }

@@ -84,9 +84,13 @@ impl ForgeDb {
              WHERE project = ?1 AND {of_state}
                AND (?3 IS NULL OR EXISTS (SELECT 1 FROM forge_issue_labels l
                     WHERE l.project = i.project AND l.number = i.number AND l.label = ?3))
+               AND (?4 = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(?4) word
+                    WHERE i.title NOT LIKE word.value ESCAPE '!' AND i.body NOT LIKE word.value ESCAPE '!'))
              ORDER BY number",
         ))?;
-        let args = params![project.as_str(), filter.state.map(IssueState::as_str), filter.label];
+        let words = serde_json::json!(filter.words.iter().map(|word| containing(word)).collect::<Vec<_>>());
+        let args =
+            params![project.as_str(), filter.state.map(IssueState::as_str), filter.label, words.to_string()];
         let rows = query.query_map(args, |row| {
             Ok(IssueSummary {
                 number: IssueNumber(from_sql(row, 0)?),
@@ -225,6 +229,18 @@ impl ForgeDb {
         }
         Ok(tx.commit()?)
     }
+}
+
+/// The pattern of texts that contain that word.
+fn containing(word: &str) -> String {
+    let mut pattern = String::from("%");
+    for c in word.chars() {
+        if "!%_".contains(c) {
+            pattern.push('!');
+        }
+        pattern.push(c);
+    }
+    pattern + "%"
 }
 
 pub(super) fn require(conn: &Connection, project: &ProjectName, number: IssueNumber) -> ForgeResult<()> {

@@ -179,7 +179,7 @@ fn issues_are_listed_by_state_and_label() {
     }
     forge.close_issue(&app(), IssueNumber(4)).unwrap();
     let mut list = |state, label: Option<&str>| -> Vec<u64> {
-        let filter = IssueFilter { state, label: label.map(Into::into) };
+        let filter = IssueFilter { state, label: label.map(Into::into), ..IssueFilter::default() };
         forge.issues(&app(), &filter).unwrap().iter().map(|i| i.number.0).collect()
     };
     assert_eq!(list(None, None), [1, 2, 3, 4]);

@@ -47,6 +47,7 @@ fn changes_say_what_is() {
         open: true,
         deps: vec![IssueNumber(1)],
         created_at: Time(7),
+        by: None,
         revision: Digest::new().field(b"Two \x1b[31mred").field(b"Depends on #1").finish(),
         version: Version::numbered(page.cursor.as_str().parse().unwrap()),
         hints: Hints::default(),

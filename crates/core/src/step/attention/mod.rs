@@ -13,6 +13,7 @@ mod people;
 mod question;
 mod trouble;
 
+pub(in crate::step) use question::{ANSWER_BYTES_MAX, QUESTION_BYTES_MAX, QUESTIONS_MAX, WITHIN_MIN, chosen};
 pub(in crate::step) use trouble::waits_for;
 pub use trouble::{READ_FORGE, is_wanted, read_lane};
 

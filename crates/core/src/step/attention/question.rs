@@ -11,11 +11,11 @@ use crate::texts::{agents, comments, markers, notes, people, reasons};
 use std::time::Duration;
 
 /// Each question is a comment and somebody's time.
-const QUESTIONS_MAX: u32 = 10;
-const QUESTION_BYTES_MAX: usize = 4096;
-const ANSWER_BYTES_MAX: usize = 8192;
+pub(in crate::step) const QUESTIONS_MAX: u32 = 10;
+pub(in crate::step) const QUESTION_BYTES_MAX: usize = 4096;
+pub(in crate::step) const ANSWER_BYTES_MAX: usize = 8192;
 /// Whatever an agent says, people get a moment. The project's configured times are taken as they are.
-const WITHIN_MIN: Duration = Duration::from_secs(60);
+pub(in crate::step) const WITHIN_MIN: Duration = Duration::from_secs(60);
 /// The least time between two reminders.
 const AGAIN_MIN: Duration = Duration::from_secs(1);
 
@@ -71,6 +71,9 @@ impl Turn<'_> {
         text: &str,
         meant: Option<QuestionId>,
     ) {
+        if meant.is_some_and(|question| self.answer_query(project, question, text)) {
+            return;
+        }
         let of_job = |job: &&Job| match issue {
             Some(_) => job.number() == issue,
             None => meant.is_some_and(|question| self.floor.asks(job, question)),
@@ -134,7 +137,7 @@ impl Turn<'_> {
 }
 
 /// An option by its number or its text; anything else is taken literally.
-fn chosen(asked: &Asked, text: &str) -> String {
+pub(in crate::step) fn chosen(asked: &Asked, text: &str) -> String {
     let said = text.trim();
     let by_text = asked.options.iter().find(|option| option.eq_ignore_ascii_case(said));
     let by_number = || said.parse::<usize>().ok().and_then(|n| asked.options.get(n.checked_sub(1)?));

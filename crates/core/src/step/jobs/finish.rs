@@ -381,6 +381,7 @@ impl Turn<'_> {
         self.note_job(NoteKind::JobEnded, id, notes::ended(name, &reason.unwrap_or_default()));
         self.keep_worktree_for_now(id, end);
         self.run_is_over(id);
+        self.forget_conduct(id);
     }
 
     pub(in crate::step) fn shelve_job(&mut self, id: JobId) {

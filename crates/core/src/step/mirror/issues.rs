@@ -11,8 +11,18 @@ use std::collections::BTreeSet;
 impl Floor {
     /// Takes in what the forge shows of an issue. Other observations change nothing.
     pub fn see_issue(&mut self, project: &ProjectName, observation: &Observation) {
-        let Observation::Issue { number, title, labels, open, deps, created_at, revision, version, hints } =
-            observation
+        let Observation::Issue {
+            number,
+            title,
+            labels,
+            open,
+            deps,
+            created_at,
+            revision,
+            version,
+            hints,
+            by,
+        } = observation
         else {
             return;
         };
@@ -50,6 +60,7 @@ impl Floor {
                 version: version.clone(),
                 heard,
                 revision: *revision,
+                by: *by,
             },
         );
     }
@@ -64,6 +75,7 @@ impl Turn<'_> {
     ) {
         let before = self.floor.issues.get(&(project.clone(), number)).map(|i| i.revision);
         self.floor.see_issue(project, observation);
+        self.made_is_seen(project, number);
         self.reprioritise(project, number);
         self.doubt_dependencies(project, number);
         self.heed_issue(project, number, before);

@@ -101,13 +101,18 @@ impl Turn<'_> {
         }
     }
 
+    /// The same, of what has to be told: without a session, the next one gets it.
+    pub(in crate::step) fn pass_on(&mut self, id: JobId, text: &str) {
+        self.queue_message(id, text);
+    }
+
     fn queue_message(&mut self, id: JobId, text: &str) {
         let to = self.job(id).and_then(|j| j.session);
         self.queue(id, to, text);
     }
 
     /// Queues a message to one particular session.
-    pub(super) fn queue_to(&mut self, id: JobId, epoch: Epoch, text: &str) {
+    pub(in crate::step) fn queue_to(&mut self, id: JobId, epoch: Epoch, text: &str) {
         self.queue(id, Some(epoch), text);
     }
 

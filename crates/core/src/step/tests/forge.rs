@@ -123,6 +123,7 @@ fn a_page_is_taken_in_as_a_whole_and_nothing_is_begun_before_the_last() {
         open: true,
         deps: vec![],
         created_at: Time(number),
+        by: None,
         revision: 0,
         version: Version::numbered(number),
         hints: Hints::default(),

@@ -47,6 +47,7 @@ fn seen(number: u64, deps: &[u64], after: &[&str]) -> Event {
         open: true,
         deps: deps.iter().map(|n| IssueNumber(*n)).collect(),
         created_at: Time(0),
+        by: None,
         revision: 0,
         version: Version::numbered(100),
         hints,

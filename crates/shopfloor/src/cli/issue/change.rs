@@ -4,8 +4,9 @@ use super::super::body::{self, BodyArgs};
 use super::super::{CliError, CliResult, Context, Exit, output};
 use super::{labels, show};
 use clap::{ArgGroup, Args};
+use shopfloor_core::act::Act;
 use shopfloor_core::forge::Subject;
-use shopfloor_core::ids::IssueNumber;
+use shopfloor_core::ids::{Epoch, IssueNumber};
 use shopfloor_desk::answer;
 use shopfloor_desk::view::issue::found;
 use shopfloor_engine::ports::forge::{By, NewComment};
@@ -24,6 +25,8 @@ pub struct EditArgs {
 }
 
 /// Add or remove labels
+///
+/// An agent: those that its role may put on and take off.
 #[derive(Args)]
 #[command(group(ArgGroup::new("change").required(true).multiple(true).args(["add", "remove"])))]
 pub struct LabelArgs {
@@ -39,7 +42,7 @@ pub struct LabelArgs {
 #[derive(Args)]
 pub struct CommentArgs {
     #[arg(value_name = "ISSUE")]
-    pub(super) number: IssueNumber,
+    number: IssueNumber,
     #[arg(required_unless_present = "body_file", conflicts_with = "body_file")]
     text: Option<String>,
     /// A file with the text; `-` is standard input
@@ -70,6 +73,10 @@ pub fn edit(context: &Context, args: EditArgs) -> CliResult<Exit> {
 }
 
 pub fn label(context: &Context, args: LabelArgs) -> CliResult<Exit> {
+    if let Some(epoch) = context.agent() {
+        let LabelArgs { number: issue, add, remove } = args;
+        return acted(context, "labels changed", epoch, Act::Label { issue, add, remove });
+    }
     let project = context.project()?;
     let named: Vec<String> = args.add.iter().chain(&args.remove).cloned().collect();
     labels::known(context, &project, &*context.forge(&project.name)?, &named)?;
@@ -84,6 +91,9 @@ pub fn comment(context: &Context, args: CommentArgs) -> CliResult<Exit> {
         (None, text) => text.unwrap_or_default(),
     };
     let text = context.redactor()?.redact(&text);
+    if let Some(epoch) = context.agent() {
+        return acted(context, "commented", epoch, Act::Comment { issue: args.number, text });
+    }
     let on = Subject::Issue(args.number);
     if let Some(id) = args.edit {
         return apply(context, args.number, "comment changed", |forge| forge.edit_comment(on, id, &text));
@@ -94,11 +104,24 @@ pub fn comment(context: &Context, args: CommentArgs) -> CliResult<Exit> {
 }
 
 pub fn close(context: &Context, args: NumberArgs) -> CliResult<Exit> {
+    if let Some(epoch) = context.agent() {
+        return acted(context, "closed", epoch, Act::Close { issue: args.number });
+    }
     apply(context, args.number, "closed", |forge| forge.close_issue(args.number))
 }
 
 pub fn reopen(context: &Context, args: NumberArgs) -> CliResult<Exit> {
     apply(context, args.number, "open", |forge| forge.reopen_issue(args.number))
+}
+
+/// What an agent has done for it.
+fn acted(context: &Context, done: &str, epoch: Epoch, act: Act) -> CliResult<Exit> {
+    let number = context.act(epoch, act)?;
+    if context.json {
+        return show::print(context, &context.project()?.name, number);
+    }
+    output::line(format!("#{number} {done}"));
+    Ok(Exit::Fine)
 }
 
 fn apply(

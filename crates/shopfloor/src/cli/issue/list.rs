@@ -4,6 +4,7 @@ use super::super::{CliResult, Context, Exit, output};
 use super::labels;
 use clap::{Args, ValueEnum};
 use shopfloor_core::forge::{IssueFilter, IssueState};
+use shopfloor_core::ids::ProjectName;
 use shopfloor_core::text::one_line;
 use shopfloor_desk::view::{issue, job};
 
@@ -32,7 +33,12 @@ pub fn run(context: &Context, args: ListArgs) -> CliResult<Exit> {
         Which::All => None,
     };
     labels::known(context, &row, &*context.forge(&row.name)?, args.label.as_slice())?;
-    let issues = issue::list(context, &row.name, &IssueFilter { state, label: args.label })?;
+    show(context, &row.name, &IssueFilter { state, label: args.label, ..IssueFilter::default() })
+}
+
+/// Prints the issues that pass the filter.
+pub fn show(context: &Context, project: &ProjectName, filter: &IssueFilter) -> CliResult<Exit> {
+    let issues = issue::list(context, project, filter)?;
     if context.json {
         output::json(&issues);
         return Ok(Exit::Fine);

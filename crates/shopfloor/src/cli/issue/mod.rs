@@ -4,6 +4,7 @@ mod add;
 mod change;
 mod labels;
 mod list;
+mod search;
 mod show;
 
 use super::authority::Needed;
@@ -22,29 +23,34 @@ pub struct IssueArgs {
 impl IssueArgs {
     pub(super) fn persons(&self) -> Option<&'static str> {
         match &self.command {
-            IssueCommand::List(_) | IssueCommand::Show(_) => None,
-            IssueCommand::Add(args) if args.labels.is_empty() => None,
-            IssueCommand::Add(_) => {
-                Some("an agent may add it without a label; a person decides about the work")
+            IssueCommand::Comment(args) if args.edit.is_some() => {
+                Some("an agent may comment again, without --edit")
             }
-            IssueCommand::Comment(args) if args.edit.is_none() => None,
-            IssueCommand::Comment(_) => Some("an agent may comment again, without --edit"),
-            IssueCommand::Edit(_)
+            IssueCommand::Edit(_) | IssueCommand::Reopen(_) => {
+                Some("an agent may comment on the issue, and signals a phase")
+            }
+            IssueCommand::Add(_)
+            | IssueCommand::List(_)
+            | IssueCommand::Search(_)
+            | IssueCommand::Show(_)
+            | IssueCommand::Comment(_)
             | IssueCommand::Label(_)
-            | IssueCommand::Close(_)
-            | IssueCommand::Reopen(_) => Some("an agent may comment on the issue, and signals a phase"),
+            | IssueCommand::Close(_) => None,
         }
     }
 }
 
 impl IssueArgs {
     pub(super) fn needed(&self) -> Needed {
-        match &self.command {
-            // What has no label starts nothing.
-            IssueCommand::Add(_) => Needed::Capability(Capability::Propose),
-            IssueCommand::Comment(args) => Needed::On(Capability::Comment, args.number),
-            _ => Needed::Capability(Capability::Look),
-        }
+        Needed::Capability(match &self.command {
+            // With which labels, and how many, the factory decides when it takes it in.
+            IssueCommand::Add(_) => Capability::CreateIssue,
+            IssueCommand::Label(_) => Capability::LabelIssue,
+            IssueCommand::Close(_) => Capability::CloseIssue,
+            // And whether the issue is the agent's own.
+            IssueCommand::Comment(_) => Capability::Comment,
+            _ => Capability::Look,
+        })
     }
 
     /// A file that a text is read from.
@@ -61,6 +67,7 @@ impl IssueArgs {
 enum IssueCommand {
     Add(add::AddArgs),
     List(list::ListArgs),
+    Search(search::SearchArgs),
     Show(show::ShowArgs),
     Edit(change::EditArgs),
     Label(change::LabelArgs),
@@ -75,6 +82,7 @@ pub fn run(context: &Context, args: IssueArgs) -> CliResult<Exit> {
     match args.command {
         IssueCommand::Add(args) => add::run(context, args),
         IssueCommand::List(args) => list::run(context, args),
+        IssueCommand::Search(args) => search::run(context, args),
         IssueCommand::Show(args) => show::run(context, args),
         IssueCommand::Edit(args) => change::edit(context, args),
         IssueCommand::Label(args) => change::label(context, args),

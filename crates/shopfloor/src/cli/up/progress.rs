@@ -123,6 +123,7 @@ fn worth_a_line(kind: NoteKind) -> bool {
             | NoteKind::NeedsHuman
             | NoteKind::Escalation
             | NoteKind::Refused
+            | NoteKind::AgentAct
             | NoteKind::Config
             | NoteKind::IssueEdited
             | NoteKind::Checkout

@@ -33,6 +33,12 @@ model = "big"
 pass_env = ["TOKEN"]
 [agents.review]
 runtime = "demo"
+[roles.predictor]
+may = ["issue.create", "vault.request"]
+labels = ["prediction/unreviewed"]
+max_issues = 5
+[roles.dev]
+max_changes = 0
 [review]
 required = false
 timeout = "1h"

@@ -1,6 +1,7 @@
 //! Files that load, and what becomes of them.
 
 use super::*;
+use shopfloor_core::capability::{Capability, Rights};
 use shopfloor_core::ids::Role;
 use shopfloor_core::policy::{
     CheckCommits, HeadChecks, MergeBatch, MergeMethod, OnAlreadyDone, OnFailed, Policy, ReviewPeople,
@@ -15,6 +16,15 @@ fn a_minimal_file_has_the_default_policy() {
     assert_eq!(config.agent(Role::DEV).unwrap().runtime, Runtime::Demo);
     assert_eq!(config.agent(Role::REVIEW).unwrap().runtime, Runtime::Demo);
     assert_eq!((config.merge.slots, config.ci.log_max), (1, 4 * 1024 * 1024));
+}
+
+fn predictor() -> Rights {
+    Rights {
+        may: [Capability::CreateIssue, Capability::RequestVault].into(),
+        labels: ["prediction/unreviewed".to_owned()].into(),
+        max_issues: 5,
+        max_changes: Rights::of(Role::DEV).max_changes,
+    }
 }
 
 #[test]
@@ -85,6 +95,11 @@ fn every_key_reaches_its_place() {
             renotify_after: minutes(3),
             escalate_after: minutes(4),
             trouble_after: Policy::default().trouble_after,
+            roles: [
+                (Role::DEV, Rights { max_changes: 0, ..Rights::of(Role::DEV) }),
+                ("predictor".parse().unwrap(), predictor()),
+            ]
+            .into(),
         }
     );
 }

@@ -67,7 +67,7 @@ shopfloor.toml:5:9: missing key `runtime` in [agents.default]
 shopfloor.toml:5:2: unknown key `limit` at the top level
   5 | [limit]
     |  ^^^^^
-  hint: did you mean `limits`? valid keys here: project, forge, ci, agents, review, merge, limits, sessions, worktree, rescue, secrets, steps, verify"#,
+  hint: did you mean `limits`? valid keys here: project, forge, ci, agents, roles, review, merge, limits, sessions, worktree, rescue, secrets, steps, verify, schedules"#,
     );
     check_floor(
         "[sessions]\nphase_dri = \"/tmp\"\n",
@@ -585,4 +585,62 @@ shopfloor.toml:10:1: `people` in [review] is "always", but no agent reviews
      | ^^^^^^
   hint: add [agents.review] with a runtime, or set `people = "never"` in [review]"#,
     );
+}
+
+#[test]
+fn what_a_role_may_is_in_words_that_there_are() {
+    check_section(
+        "[roles.dev]\nmay = [\"issue.comment\", \"issue.crate\"]\n",
+        r#"
+shopfloor.toml:6:25: in `roles.dev.may`: unknown value "issue.crate"
+  6 | may = ["issue.comment", "issue.crate"]
+    |                         ^^^^^^^^^^^^^
+  hint: did you mean `issue.create`? valid values here: issue.create, issue.comment, issue.label, issue.close, vault.request, question.ask"#,
+    );
+    check_section(
+        "[roles.dev]\nmaximum = 5\n",
+        r#"
+shopfloor.toml:6:1: unknown key `maximum` in [roles.dev]
+  6 | maximum = 5
+    | ^^^^^^^
+  hint: valid keys here: may, labels, max_issues, max_changes"#,
+    );
+    check_section(
+        "[roles.reviewer]\nmay = []\n",
+        r#"
+shopfloor.toml:5:8: `reviewer` in [roles] is nearly the name of another role
+  5 | [roles.reviewer]
+    |        ^^^^^^^^
+  hint: did you mean `review`? valid names that work is given to here: dev, review, default"#,
+    );
+    check_section(
+        "[roles.dev]\nmax_issues = 1001\n",
+        r#"
+shopfloor.toml:6:1: `max_issues` in [roles.dev] is 1001: it must be from 0 to 1000
+  6 | max_issues = 1001
+    | ^^^^^^^^^^"#,
+    );
+    check_section(
+        "[roles]\ndev = \"all\"\n",
+        r#"
+shopfloor.toml:6:1: `dev` in [roles]: expected a table
+  6 | dev = "all"
+    | ^^^"#,
+    );
+}
+
+#[test]
+fn labels_of_a_role_are_what_they_look_like() {
+    check_section(
+        "[roles.dev]\nlabels = [\"vision\", \"Backlog\"]\n",
+        r#"
+shopfloor.toml:6:21: the label "Backlog" differs from "backlog" only in capitals
+  6 | labels = ["vision", "Backlog"]
+    |                     ^^^^^^^^^
+  hint: did you mean "backlog"? That one steers the factory"#,
+    );
+    for label in ["", " vision", "a,b", "back\\u200blog", "a\\nb"] {
+        let error = load_text(&format!("{MINIMAL}[roles.dev]\nlabels = [\"{label}\"]\n")).unwrap_err();
+        assert!(error.to_string().contains("cannot be one"), "{label}: {error}");
+    }
 }

@@ -1,0 +1,165 @@
+//! Acts that agents ask for: allowed and ordered, or refused.
+
+use super::Acts;
+use crate::act::{Act, ActOrder, Refusal};
+use crate::capability::{Capability, Rights};
+use crate::effect::Action;
+use crate::event::NoteKind;
+use crate::ids::{ActId, Epoch, ProjectName, Role};
+use crate::similar::Title;
+use crate::state::{Conduct, Deed, Floor, Session, SessionState};
+use crate::step::Turn;
+use crate::texts::notes;
+use std::collections::BTreeSet;
+
+/// Whether a session may have that done. `Some`: it was asked for before, and is on its way or done.
+pub fn may_act(floor: &Floor, epoch: Epoch, act: &Act) -> Result<Option<ActId>, Refusal> {
+    let session = at_work(floor, epoch)?;
+    let rights = floor.policy(&session.project).rights(session.role);
+    let capability = act.needs(session.assignment.issue());
+    allowed(&rights, session.role, capability)?;
+    if let Some(label) = act.labels().find(|label| !rights.labels.contains(*label)) {
+        return Err(Refusal::Label(session.role, label.clone()));
+    }
+    if let Some(flaw) = act.flaw() {
+        return Err(flaw);
+    }
+    let conduct = floor.conduct(epoch);
+    if let Some(deed) = conduct.and_then(|conduct| conduct.deed(act)) {
+        return Ok(Some(deed.id));
+    }
+    match act {
+        Act::CreateIssue { title, labels, .. } => {
+            if conduct.is_some_and(|conduct| conduct.issues >= rights.max_issues) || rights.max_issues == 0 {
+                return Err(Refusal::Issues(rights.max_issues));
+            }
+            is_new(floor, &session.project, session.role, title, labels)?;
+        }
+        Act::Comment { .. } | Act::Label { .. } | Act::Close { .. } => {
+            if conduct.is_some_and(|conduct| conduct.changes >= rights.max_changes) || rights.max_changes == 0
+            {
+                return Err(Refusal::Changes(rights.max_changes));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a session has that capability.
+pub fn may_do(floor: &Floor, epoch: Epoch, capability: Capability) -> Result<(), Refusal> {
+    let session = at_work(floor, epoch)?;
+    allowed(&floor.policy(&session.project).rights(session.role), session.role, capability)
+}
+
+/// Whether a session may ask people something and work on meanwhile.
+pub fn may_ask(floor: &Floor, epoch: Epoch) -> Result<(), Refusal> {
+    may_do(floor, epoch, Capability::AskQuestion)?;
+    let session = at_work(floor, epoch)?;
+    if let Some(query) = floor.conduct(epoch).and_then(|conduct| conduct.query.as_ref()) {
+        return Err(Refusal::Asks(query.asked.id));
+    }
+    super::queries::room_for_another(floor, session.job)
+}
+
+/// The session, if it is one that works for its job.
+fn at_work(floor: &Floor, epoch: Epoch) -> Result<&Session, Refusal> {
+    let works = |session: &&Session| {
+        let live = matches!(session.state, SessionState::Starting | SessionState::Live);
+        live && floor.jobs.get(&session.job).is_some_and(|job| job.is_live())
+    };
+    floor.sessions.get(&epoch).filter(works).ok_or(Refusal::Over)
+}
+
+fn allowed(rights: &Rights, role: Role, capability: Capability) -> Result<(), Refusal> {
+    if rights.allow(capability) { Ok(()) } else { Err(Refusal::Lacks(role, capability)) }
+}
+
+/// Refuses what is like an open issue of its kind: one that agents of the same role made, or that shares a label with it;
+/// or like one of those that are being made.
+fn is_new(
+    floor: &Floor,
+    project: &ProjectName,
+    role: Role,
+    title: &str,
+    labels: &[String],
+) -> Result<(), Refusal> {
+    let labels: BTreeSet<&String> = labels.iter().collect();
+    let mut mine = Title::new(title);
+    let of_its_kind = floor.issues.iter().filter(|issue| {
+        let kind = issue.by == Some(role) || issue.labels.iter().any(|label| labels.contains(label));
+        issue.open && issue.project == *project && kind
+    });
+    for issue in of_its_kind {
+        if mine.is_like(&issue.title) {
+            return Err(Refusal::Like(Some(issue.number), issue.title.clone()));
+        }
+    }
+    let theirs = floor.conducts.iter().filter(|conduct| conduct.project == *project && conduct.role == role);
+    for deed in theirs.flat_map(|conduct| &conduct.deeds) {
+        if let Some(title) = deed.title.as_ref().filter(|title| mine.is_like(title)) {
+            return Err(Refusal::Like(deed.issue(), title.clone()));
+        }
+    }
+    Ok(())
+}
+
+impl Turn<'_> {
+    pub(in crate::step) fn act_asked(&mut self, epoch: Epoch, act: &Act) {
+        let act = act.clone().clean();
+        match may_act(self.floor, epoch, &act) {
+            Ok(None) => self.order_act(epoch, act),
+            // It is on its way, or done: whoever asks again is told so.
+            Ok(Some(_)) => {}
+            Err(refusal) => self.refuse(epoch, &notes::act(&act), &refusal),
+        }
+    }
+
+    fn order_act(&mut self, epoch: Epoch, what: Act) {
+        let Some(session) = self.floor.sessions.get(&epoch) else { return };
+        let (project, job, role) = (session.project.clone(), session.job, session.role);
+        let (assignment, wanted) = (session.assignment, notes::act_wanted(role, epoch, &notes::act(&what)));
+        let id = ActId(self.number(|c| &mut c.acts));
+        let title = match &what {
+            Act::CreateIssue { title, .. } => Some(title.clone()),
+            _ => None,
+        };
+        let (makes_one, deed) = (title.is_some(), Deed { id, key: what.key(), title, end: None });
+        let Some(conduct) = self.conduct_of(epoch) else { return };
+        match makes_one {
+            true => conduct.issues += 1,
+            false => conduct.changes += 1,
+        }
+        conduct.deeds.push(deed);
+        self.note(NoteKind::AgentAct, &project, assignment.number(), wanted);
+        self.act(Action::Act(ActOrder { id, project, job, role, assignment, what }));
+    }
+
+    /// Says so on record, a few times for each agent.
+    pub(super) fn refuse(&mut self, epoch: Epoch, what: &str, why: &Refusal) {
+        // What is over has no conduct any more.
+        if at_work(self.floor, epoch).is_err() {
+            return;
+        }
+        let Some(conduct) = self.conduct_of(epoch) else { return };
+        if !conduct.is_worth_refusing_on_record() {
+            return;
+        }
+        conduct.refused += 1;
+        let (project, text) = (conduct.project.clone(), notes::act_refused(conduct.role, epoch, what, why));
+        let number = self.floor.sessions.get(&epoch).and_then(|session| session.assignment.number());
+        self.note(NoteKind::Refused, &project, number, text);
+    }
+
+    /// What the session's agent did so far, begun if it is nothing.
+    pub(super) fn conduct_of(&mut self, epoch: Epoch) -> Option<&mut Conduct> {
+        let session = self.floor.sessions.get(&epoch)?;
+        let key = (session.job, session.role);
+        if self.floor.conducts.get(&key).is_none() {
+            let (job, role, project) = (session.job, session.role, session.project.clone());
+            let new =
+                Conduct { job, role, project, issues: 0, changes: 0, refused: 0, deeds: vec![], query: None };
+            self.floor.conducts.put(Acts(()), new);
+        }
+        self.floor.conduct_mut(key)
+    }
+}
