@@ -26,7 +26,7 @@ impl Checker {
     pub(super) fn agents_keep_to_their_role(&mut self, world: &mut World, outbox: &[OutboxEffect]) {
         let mut broken = Vec::new();
         for effect in outbox {
-            if let Action::Act(order) = &effect.action {
+            if let Action::Act(order) = &*effect.action {
                 broken.extend(self.order_is_allowed(world, order));
             }
         }
