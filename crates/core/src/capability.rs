@@ -14,6 +14,8 @@ pub enum Capability {
     Comment,
     /// Add an issue that starts nothing.
     Propose,
+    /// Ask the vault for something, which a person or its type decides about.
+    Request,
 }
 
 impl Capability {
@@ -25,6 +27,7 @@ impl Capability {
             Capability::Look => "look at its project",
             Capability::Comment => "comment on its own issue",
             Capability::Propose => "add an issue without a label",
+            Capability::Request => "ask the vault for something",
         }
     }
 }

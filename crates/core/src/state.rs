@@ -31,6 +31,7 @@ pub struct Floor {
     pub pins: Table<Pin>,
     pub runs: Table<Run>,
     pub schedules: Table<Schedule>,
+    pub requests: Table<Request>,
 }
 
 macro_rules! record {
@@ -70,6 +71,7 @@ mod timer;
 mod tries;
 mod uneventful;
 mod urgency;
+mod vault;
 
 pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
 pub use heard::Heard;
@@ -97,6 +99,7 @@ pub use staff::{Found, Outage, Staff};
 pub use timer::{Due, Mute, Timer};
 pub use tries::{Try, TryState};
 pub use urgency::Urgency;
+pub use vault::{Decision, Deed, DeedKind, Doubt, Request, RequestEnd, RequestState};
 
 /// The last number given out of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,6 +115,8 @@ pub struct Counters {
     pub tries: u64,
     #[serde(default)]
     pub runs: u64,
+    #[serde(default)]
+    pub requests: u64,
 }
 record!(Counters, "counters", Numbers, (), |_| (), |_| "all".into());
 

@@ -13,6 +13,7 @@ impl Action {
             Action::PlanRun(plan) => Some(&plan.project),
             Action::VerifyStep(claim) => Some(&claim.project),
             Action::Tell(telling) => Some(&telling.project),
+            Action::Fire(fire) => Some(&fire.project),
             Action::PrepareWorktree { project, .. }
             | Action::EndSession { project, .. }
             | Action::Checkpoint { project, .. }

@@ -53,7 +53,14 @@ const DEVELOPER: Profile = Profile {
     checkout: Checkout::Branch,
     prompt: "dev",
     users_servers: true,
-    may: &[Capability::Inbox, Capability::Step, Capability::Look, Capability::Comment, Capability::Propose],
+    may: &[
+        Capability::Inbox,
+        Capability::Step,
+        Capability::Look,
+        Capability::Comment,
+        Capability::Propose,
+        Capability::Request,
+    ],
 };
 
 /// It looks at others' work, and gets no servers unless somebody says so.

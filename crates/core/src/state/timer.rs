@@ -7,7 +7,7 @@
 //! - Whatever handles a timer changes its record so that it is no longer due; else the daemon would never sleep.
 
 use super::{EntryState, Floor, MessageState, SessionState, Staff};
-use crate::ids::{EntryId, Epoch, JobId, MessageId, ProjectName, QueueId, RunNumber, ScheduleName};
+use crate::ids::{EntryId, Epoch, JobId, MessageId, ProjectName, QueueId, RequestNumber, RunNumber, ScheduleName};
 use crate::table::Record;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,8 @@ pub enum Due {
     Run(RunNumber),
     /// The schedule's time has come, or there may be room for what was put off.
     Schedule(ProjectName, ScheduleName),
+    /// People are reminded of a request to the vault, or it has waited for too long.
+    Request(RequestNumber),
     /// Agents cannot work: people are reminded, or one agent tries.
     Staff(ProjectName),
     /// Dependencies that look wrong are looked at again.
@@ -79,6 +81,7 @@ impl Due {
             Due::Config(_) => "config",
             Due::Run(_) => "run",
             Due::Schedule(..) => "schedule",
+            Due::Request(_) => "request",
             Due::Staff(_) => "staff",
             Due::Dependencies(_) => "dependencies",
             Due::Queue(_) => "queue",
@@ -106,6 +109,7 @@ impl fmt::Display for Due {
             }
             Due::Run(run) => write!(f, "run {run}"),
             Due::Schedule(project, name) => write!(f, "{project}, {name}"),
+            Due::Request(request) => write!(f, "vault request {request}"),
             Due::Entry(entry) | Due::Wait(entry) => write!(f, "entry {entry}"),
         }
     }
@@ -164,6 +168,7 @@ impl Floor {
         let schedules = self.schedules.iter().map(|schedule| {
             timer(schedule.due(), Due::Schedule(schedule.project.clone(), schedule.name.clone()))
         });
+        let requests = self.requests.iter().map(|r| timer(r.due(), Due::Request(r.number)));
         let doubts = self.issues.iter().map(|issue| {
             issue.deps_due.map(|at| Timer { at, due: Due::Dependencies(issue.project.clone()) })
         });
@@ -176,7 +181,7 @@ impl Floor {
             _ => timer(self.wait_told_at(entry), Due::Wait(entry.id)),
         });
         let records = sessions.chain(messages).chain(jobs).chain(projects);
-        let all = records.chain(staff).chain(pins).chain(runs).chain(schedules);
+        let all = records.chain(staff).chain(pins).chain(runs).chain(schedules).chain(requests);
         let all = all.chain(doubts).chain(queues).chain(entries).flatten();
         all.map(|timer| match self.mutes.get(&timer.due) {
             Some(mute) => Timer { at: timer.at.max(mute.until), ..timer },

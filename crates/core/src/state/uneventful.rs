@@ -5,7 +5,7 @@ use crate::effect::outcome::{
     AgentsChecked, Checkout, CheckoutTaken, Checkpoint, FoundMerged, Labelled, Landed, Primary, Released,
     SessionEnded, Taken, Tidied,
 };
-use crate::effect::{Action, CommandEnd, Outcome};
+use crate::effect::{Action, CommandEnd, Fired, Outcome};
 
 impl Floor {
     /// The outcome of an action when nothing is found and nothing is out of order, for whoever plays the world:
@@ -35,6 +35,9 @@ impl Floor {
             Action::TakeCheckout { .. } => Outcome::CheckoutTaken(CheckoutTaken { taken: Taken::Nothing }),
             Action::Publish { .. } => Outcome::Published,
             Action::Tell(_) => Outcome::Told(CommandEnd::default()),
+            Action::Fire(_) => {
+                Outcome::Fired(Fired::Ended { code: Some(0), how: String::new(), output: String::new() })
+            }
             Action::Tidy(_) => Outcome::Tidied(Tidied::default()),
             _ => Outcome::Done,
         }

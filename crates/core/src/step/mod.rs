@@ -16,6 +16,7 @@ mod sessions;
 mod shelving;
 mod timers;
 mod turn;
+mod vault;
 
 #[cfg(test)]
 mod tests;
@@ -29,12 +30,14 @@ pub(crate) use queue::Queues;
 pub(crate) use runs::Runs;
 pub(crate) use sessions::{HELD_FOR, Sessions};
 pub(crate) use turn::Numbers;
+pub(crate) use vault::Vault;
 
 pub use attention::{READ_FORGE, is_wanted, read_lane};
 pub use jobs::{NotReviewed, Overlap, Standings, Waiting, may_ask_for_review, overlap, tidy_order};
 pub use queue::{Hindrance, may_merge, may_queue, may_try};
 pub use runs::{NotAStep, may_run, may_say};
 pub use shelving::wanted;
+pub use vault::{may_decide, may_request};
 
 use crate::effect::{Action, StartSession};
 use crate::event::{Event, Note, NoteKind, Observation};
@@ -180,6 +183,8 @@ impl<'a> Turn<'a> {
             Event::SchedulePaused { project, schedule, by } => self.schedule_paused(project, schedule, by),
             Event::ScheduleResumed { project, schedule, by } => self.schedule_resumed(project, schedule, by),
             Event::StepSaid { epoch, said } => self.step_said(*epoch, said),
+            Event::VaultAsked { project, ask } => self.vault_asked(project, ask),
+            Event::VaultDecided { project, request, word } => self.vault_decided(project, *request, word),
             Event::TryAsked { project, ask } => self.try_asked(project, ask),
             Event::TryDropped { project, branch } => self.try_dropped(project, branch),
             Event::BranchTouched { project, branch, head } => {

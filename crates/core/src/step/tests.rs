@@ -35,6 +35,7 @@ mod tidy;
 mod told;
 mod tries;
 mod troubles;
+mod vault;
 
 use super::{Step, step};
 use crate::effect::outcome;

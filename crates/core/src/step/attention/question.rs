@@ -71,6 +71,9 @@ impl Turn<'_> {
         text: &str,
         meant: Option<QuestionId>,
     ) {
+        if meant.is_some_and(|question| self.vault_answered(project, question, text)) {
+            return;
+        }
         let of_job = |job: &&Job| match issue {
             Some(_) => job.number() == issue,
             None => meant.is_some_and(|question| self.floor.asks(job, question)),
