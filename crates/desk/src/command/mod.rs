@@ -12,6 +12,7 @@ mod queue;
 mod run;
 mod schedule;
 mod tries;
+mod vault;
 mod work;
 
 pub use answer::{Answered, FreeText, Meant};
@@ -20,3 +21,4 @@ pub use asking::{Asking, Change, target_named};
 pub use branch::Wish;
 pub use escalate::Escalated;
 pub use queue::{HoldView, Queued};
+pub use vault::{Wanted, Which};

@@ -91,7 +91,7 @@ fn may(context: &Context, inside: &Inside, needed: &Needed) -> bool {
             !elsewhere && grant.is_some_and(|grant| grant.may(capability, about))
         }
         Who::Hand(_) => true,
-        Who::Notice | Who::Step => capability == Capability::Look,
+        Who::Notice | Who::Step | Who::Fire => capability == Capability::Look,
         Who::Check | Who::Setup | Who::Daemon | Who::Other(_) => false,
     }
 }
@@ -106,6 +106,7 @@ pub(super) fn needed(command: &Command) -> Needed {
         | Command::DemoAgent(_) => Needed::Nothing,
         Command::Inbox(_) => Needed::Capability(Capability::Inbox),
         Command::Step(_) => Needed::Capability(Capability::Step),
+        Command::Vault(_) => Needed::Capability(Capability::Request),
         Command::Issue(args) => args.needed(),
         Command::Config(args) if args.only_shows_the_difference() => Needed::Capability(Capability::Look),
         Command::Pr(_)
@@ -150,6 +151,7 @@ fn persons(command: &Command) -> Option<&'static str> {
         Command::Session(args) => args.persons(),
         Command::Hook(args) => args.persons(),
         Command::Config(args) => args.persons(),
+        Command::Vault(args) => args.persons(),
         Command::Status(_)
         | Command::Doctor(_)
         | Command::Explain(_)

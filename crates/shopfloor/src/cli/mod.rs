@@ -50,6 +50,7 @@ mod take;
 mod timers;
 mod troubles;
 mod up;
+mod vault;
 mod verify;
 
 pub(crate) use authority::refused;
@@ -122,6 +123,7 @@ enum Command {
     MergeQueue(merge_queue::MergeQueueArgs),
     Rescue(rescue::RescueArgs),
     Gc(gc::GcArgs),
+    Vault(vault::VaultArgs),
     Session(session::SessionArgs),
     Verify(verify::VerifyArgs),
     Marker(marker::MarkerArgs),
@@ -145,6 +147,7 @@ impl Command {
     fn file(&self) -> Option<&Path> {
         match self {
             Command::Issue(args) => args.file(),
+            Command::Vault(args) => args.file(),
             _ => None,
         }
     }
@@ -251,6 +254,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Statusline => statusline::run(),
         Command::Step(args) => step::run(context, args),
         Command::Up(args) => up::run(context, &args),
+        Command::Vault(args) => vault::run(context, args),
         Command::Verify(args) => verify::run(context, args),
     }
 }

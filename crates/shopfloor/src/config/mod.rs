@@ -34,6 +34,7 @@ mod settings;
 pub mod show;
 mod source;
 pub mod template;
+mod vault;
 
 /// The file in a repository.
 pub const FILE_NAME: &str = "shopfloor.toml";
@@ -53,6 +54,7 @@ pub use ports::PortRange;
 pub use retention::{Keep, Retention};
 pub use schedule::ScheduleConfig;
 pub use sessions::ProjectSessions;
+pub use vault::{Vault, VaultType};
 
 #[cfg(test)]
 mod tests;
