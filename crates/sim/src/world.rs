@@ -9,6 +9,7 @@ use crate::forge::ForgeModel;
 use crate::git::{Git, Patch};
 use crate::ports::schedules::Timetable;
 use crate::ports::steps::Commands;
+use crate::ports::vault::Shots;
 use crate::rng::Rng;
 use crate::trouble::Stir;
 use shopfloor_core::effect::{CiVerdict, EntryEnd};
@@ -59,6 +60,8 @@ pub enum Mutation {
     AsksNobodyWhoTheyAre,
     /// A run's command that has ended is run again.
     RunsStepsAgain,
+    /// Forgets that what the vault was asked for was begun.
+    ForgetsTheFire,
 }
 
 /// How rough the world is, per 1,000 port calls.
@@ -147,6 +150,8 @@ pub struct World {
     /// The commands of runs.
     pub commands: Commands,
     pub timetable: Timetable,
+    /// What the vault was asked for.
+    pub shots: Shots,
     /// What people want carried out is drawn from here: the other draws of a seed stay what they were.
     pub wishes: Rng,
     /// What was escalated: for which job, why, and about what.
@@ -226,6 +231,7 @@ impl World {
             escalated: BTreeSet::new(),
             commands: Commands::default(),
             timetable: Timetable::default(),
+            shots: Shots::default(),
             wishes: Rng::new(seed ^ 0xf0_4111a),
             set_up: BTreeMap::new(),
             setup_fails: None,
