@@ -61,8 +61,12 @@ impl World {
         Event::VaultAsked { project: project.clone(), ask }
     }
 
-    /// A person declares a type otherwise, or not at all.
+    /// A person declares a type otherwise, or not at all; or their environment changes.
     pub(super) fn edit_vault(&mut self) {
+        if self.wishes.permille(400) {
+            self.shots.unset = !self.shots.unset;
+            return self.say("person sets a variable, or takes it away");
+        }
         let kind: RequestType = TYPES[self.wishes.below(4) as usize].parse().expect("a name");
         let gone = self.wishes.permille(200);
         if gone {

@@ -17,6 +17,8 @@ type Key = (RequestNumber, u32);
 pub struct Shots {
     /// The types, as `floor.toml` has them now.
     pub declared: BTreeMap<RequestType, Spec>,
+    /// Whether a variable that a type gets is not set just now.
+    pub unset: bool,
     begun: BTreeSet<Key>,
     answers: BTreeMap<Key, Fired>,
     /// How often each order was carried out, and whether it may be more than once.
@@ -44,7 +46,7 @@ impl Vault for FakeVault {
                 world.saw("type declared otherwise");
                 return Ok(Fired::Changed { spec: declared });
             }
-            if world.wishes.permille(100) {
+            if world.shots.unset {
                 world.saw("fire not begun");
                 return Ok(Fired::NotBegun { why: "TOKEN is not set".into() });
             }
