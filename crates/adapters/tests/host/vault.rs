@@ -126,7 +126,11 @@ fn what_is_not_there_is_said_and_nothing_is_begun() {
     not_begun(fires(place.path(), &nowhere, Some(SECRET)), &elsewhere, "/no/such/folder");
     for program in ["/no/such/program", "no-such-program", "/etc/passwd"] {
         let command = vec![program.to_owned()];
-        not_begun(fires(place.path(), &order.spec, Some(SECRET)), &Fire { command, ..order.clone() }, program);
+        not_begun(
+            fires(place.path(), &order.spec, Some(SECRET)),
+            &Fire { command, ..order.clone() },
+            program,
+        );
     }
     assert_eq!(printed(place.path()), "");
     // And once it is there, it is carried out.
@@ -209,7 +213,10 @@ fn one_that_hangs_is_ended_with_all_it_started() {
     let script = "sleep 300 & echo $! >> $OUT; setsid sleep 300 & echo $! >> $OUT; wait";
     let short = Spec { timeout: Duration::from_millis(500), ..spec(script) };
     let fired = fire(place.path(), &order(&short));
-    assert!(matches!(&fired, Fired::Ended { code: None, how, .. } if how.contains("not done within")), "{fired:?}");
+    assert!(
+        matches!(&fired, Fired::Ended { code: None, how, .. } if how.contains("not done within")),
+        "{fired:?}"
+    );
     for pid in printed(place.path()).lines() {
         assert!(identify(pid.parse().expect("a pid")).is_none(), "{pid} is left");
     }

@@ -321,8 +321,10 @@ impl Projects {
     /// names of those that differ, and what follows.
     pub fn told(&self, mut variables: BTreeMap<String, Option<String>>) -> (Vec<String>, Vec<Event>) {
         let checkouts = self.checkouts.read().unwrap_or_else(|broken| broken.into_inner()).clone();
+        // What the vault gets counts as the floor's file has it now.
+        let floor = self.floor().unwrap_or(Cow::Borrowed(&*self.floor));
         let named: BTreeSet<String> =
-            checkouts.values().flat_map(|checkout| named_variables(checkout, &self.floor)).collect();
+            checkouts.values().flat_map(|checkout| named_variables(checkout, &floor)).collect();
         variables.retain(|name, _| named.contains(name));
         let changed = self.around.change(variables);
         let mut events = Vec::new();
