@@ -2,7 +2,6 @@
 //! secrets that nobody else has.
 
 use crate::floor::{Floor, wait_for};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::Path;
 
@@ -150,10 +149,7 @@ fn what_is_cut_short_is_a_question_and_what_changed_is_asked_about_again() {
     floor.ok(&["vault", "approve", "1", "--reason", "as planned"]);
     let shots = || std::fs::read_to_string(&began).unwrap_or_default().lines().count();
     wait_for("it begins", || shots() == 1);
-    let holder = std::fs::read_to_string(floor.home().join("daemon.lock")).expect("the lock file");
-    let daemon = Pid::from_raw(holder.trim().parse().expect("a pid")).expect("a process");
-    kill_process(daemon, Signal::KILL).expect("killed");
-    wait_for("it is gone", || rustix::process::test_kill_process(daemon).is_err());
+    floor.kill_daemon();
     floor.ok(&["up", "--detach"]);
     wait_for("people are asked", || is(&floor, 1, "unknown"));
     assert_eq!(shots(), 1, "never a second shot by itself");
