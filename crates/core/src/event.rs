@@ -243,9 +243,16 @@ pub enum Event {
         said: StepSaid,
     },
     /// Somebody asks the vault for something.
-    VaultAsked { project: ProjectName, ask: VaultAsk },
+    VaultAsked {
+        project: ProjectName,
+        ask: VaultAsk,
+    },
     /// A person says what becomes of a request to the vault.
-    VaultDecided { project: ProjectName, request: RequestNumber, word: Word },
+    VaultDecided {
+        project: ProjectName,
+        request: RequestNumber,
+        word: Word,
+    },
     /// Somebody wants to know whether a branch would land.
     TryAsked {
         project: ProjectName,

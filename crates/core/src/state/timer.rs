@@ -7,7 +7,9 @@
 //! - Whatever handles a timer changes its record so that it is no longer due; else the daemon would never sleep.
 
 use super::{EntryState, Floor, MessageState, SessionState, Staff};
-use crate::ids::{EntryId, Epoch, JobId, MessageId, ProjectName, QueueId, RequestNumber, RunNumber, ScheduleName};
+use crate::ids::{
+    EntryId, Epoch, JobId, MessageId, ProjectName, QueueId, RequestNumber, RunNumber, ScheduleName,
+};
 use crate::table::Record;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
