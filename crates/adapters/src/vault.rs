@@ -102,7 +102,7 @@ impl Vault for Fires {
         }
         let config = (self.configs)(&fire.project, &fire.r#type).map_err(PortError::transient)?;
         if config.spec.as_ref() != Some(&fire.spec) {
-            return Ok(Fired::Changed { spec: config.spec });
+            return Ok(Fired::Changed { spec: config.spec.map(Box::new) });
         }
         let ready = match ready(fire, &config) {
             Ok(ready) => ready,

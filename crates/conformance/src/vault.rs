@@ -65,7 +65,7 @@ pub fn what_is_declared_otherwise_is_not_begun(world: &impl VaultWorld) {
     assert_eq!(fire(), Fired::Changed { spec: None });
     let other = Spec { timeout: Duration::from_secs(61), ..spec(world) };
     world.declare(Some(other.clone()));
-    assert_eq!((fire(), world.fired()), (Fired::Changed { spec: Some(other) }, 0));
+    assert_eq!((fire(), world.fired()), (Fired::Changed { spec: Some(Box::new(other)) }, 0));
     world.declare(Some(spec(world)));
     fire();
     assert_eq!(world.fired(), 1);

@@ -84,7 +84,7 @@ pub fn is_unfillable(argument: &str) -> bool {
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
     };
     match field(argument) {
-        Some(path) => !path.iter().all(|name| is_name(&name)),
+        Some(path) => !path.iter().all(is_name),
         None => argument.contains("{payload"),
     }
 }

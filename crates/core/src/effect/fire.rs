@@ -31,5 +31,5 @@ pub enum Fired {
     /// It was not begun, and would not be the next time.
     NotBegun { why: String },
     /// It was not begun: the type is declared otherwise by now, or (`None`) no longer.
-    Changed { spec: Option<Spec> },
+    Changed { spec: Option<Box<Spec>> },
 }

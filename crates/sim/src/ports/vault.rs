@@ -44,7 +44,7 @@ impl Vault for FakeVault {
             let declared = world.shots.declared.get(&fire.r#type).cloned();
             if declared.as_ref() != Some(&fire.spec) {
                 world.saw("type declared otherwise");
-                return Ok(Fired::Changed { spec: declared });
+                return Ok(Fired::Changed { spec: declared.map(Box::new) });
             }
             if world.shots.unset {
                 world.saw("fire not begun");

@@ -226,7 +226,7 @@ fn what_is_declared_otherwise_by_now_is_asked_about_again() {
     let mut scene = Scene::asked(Risk::High, false);
     scene.say(Decision::Approve);
     let other = Spec { run: labelled(&["deploy", "--all", "{payload.version}"]), ..deploy(Risk::Low, true) };
-    scene.fired(Fired::Changed { spec: Some(other) }).request_is("held");
+    scene.fired(Fired::Changed { spec: Some(Box::new(other)) }).request_is("held");
     assert_eq!(scene.request().command, ["deploy", "--all", "1.2"]);
     // Somebody who has seen the first question approves what it was.
     scene.say(Decision::Approve).event(word(Decision::Approve, Some(1))).request_is("held");
@@ -235,7 +235,7 @@ fn what_is_declared_otherwise_by_now_is_asked_about_again() {
 
     let mut scene = Scene::asked(Risk::Low, true);
     let narrower = Spec { run: labelled(&["deploy", "{payload.stage}"]), ..deploy(Risk::Low, true) };
-    scene.fired(Fired::Changed { spec: Some(narrower) }).request_is("rejected");
+    scene.fired(Fired::Changed { spec: Some(Box::new(narrower)) }).request_is("rejected");
 }
 
 #[test]
