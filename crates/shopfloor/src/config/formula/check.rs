@@ -72,7 +72,7 @@ pub(super) fn check(source: &Source<'_>, formula: &Formula, file: &Path) -> Chec
     steps(source, formula)?;
     for (path, template) in fill::templates(formula) {
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        fill::check(&template, &formula.vars).map_err(|wrong| at(source, &path, &template.text, wrong))?;
+        fill::check(&template, &formula.vars).map_err(|wrong| at(source, &path, template.text, wrong))?;
     }
     Ok(())
 }
