@@ -95,7 +95,7 @@ fn holds(folder: &Path, text: &str) -> bool {
 fn the_payload_is_input_and_arguments_and_the_secret_stays_where_it_is_used() {
     let place = TempDir::new().expect("a folder");
     let script = r#"printf '%s|%s|%s|%s|' "$1" "$SHOPFLOOR_REQUEST" "$SHOPFLOOR_ASKED_BY" "$(pwd)" >> "$OUT"; cat >> "$OUT"
-        test "$DEPLOY_TOKEN" = swordfish-in-a-pond && echo "token $DEPLOY_TOKEN""#;
+        test ${#DEPLOY_TOKEN} = 19 && echo "token $DEPLOY_TOKEN""#;
     let order = order(&spec(script));
     let fired = fire(place.path(), &order);
     let output = "token [redacted]\n".to_owned();
