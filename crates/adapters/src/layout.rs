@@ -207,6 +207,11 @@ impl Layout {
         self.project(project).join("told")
     }
 
+    /// The folders of what a project's requests to the vault had carried out.
+    pub fn fires(&self, project: &ProjectName) -> PathBuf {
+        self.project(project).join("vault")
+    }
+
     /// The folders of a project's CI runs.
     pub fn ci_runs(&self, project: &ProjectName) -> PathBuf {
         self.project(project).join("ci")

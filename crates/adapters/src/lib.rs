@@ -29,3 +29,4 @@ pub mod seed_files;
 pub mod setup;
 pub mod steps;
 pub mod terminal;
+pub mod vault;

@@ -29,3 +29,5 @@ mod tmux;
 mod tmux_control;
 #[path = "host/tmux_typing.rs"]
 mod tmux_typing;
+#[path = "host/vault.rs"]
+mod vault;

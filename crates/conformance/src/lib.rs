@@ -16,6 +16,7 @@ pub mod forge;
 pub mod git;
 pub mod notices;
 pub mod setup;
+pub mod vault;
 
 pub use git::{merger, workspace};
 
@@ -129,6 +130,17 @@ macro_rules! notices_suite {
             $tell; notices;
             a_command_is_begun_once_for_an_end
             what_is_known_of_it_is_said_again
+        }
+    };
+}
+
+#[macro_export]
+macro_rules! vault_suite {
+    ($tell:path) => {
+        $crate::stories! {
+            $tell; vault;
+            an_order_is_carried_out_once
+            what_is_declared_otherwise_is_not_begun
         }
     };
 }

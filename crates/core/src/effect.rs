@@ -8,12 +8,14 @@
 //! Actions of one [`Action::lane`] are performed one after another in the order they were decided;
 //! different lanes proceed side by side.
 
+mod fire;
 mod lane;
 pub mod outcome;
 mod subject;
 mod tidy;
 mod told;
 
+pub use fire::{Fire, Fired};
 pub(crate) use lane::tidy_lane;
 pub use outcome::{
     AgentTrouble, BuiltLanding, CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Taken, Verdict,
@@ -463,6 +465,8 @@ pub enum Action {
     },
     /// Run the project's command about an entry's end: at most once, whatever happens in the meantime.
     Tell(Telling),
+    /// Carry out what the vault was asked for: at most once for each attempt, whatever happens in the meantime.
+    Fire(Fire),
     Tidy(Tidy),
     /// Take in the user's own commits on their primary branch.
     TakeCheckout {

@@ -6,15 +6,16 @@ use crate::effect::{Action, Outcome, Verdict};
 use crate::forge::{Cursor, Subject, Version};
 use crate::hints::Hints;
 use crate::ids::{
-    Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, Role, RunId, RunNumber, ScheduleName,
-    Sha, StepId, Target,
+    Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, RequestNumber, RequestType, Role,
+    RunId, RunNumber, ScheduleName, Sha, StepId, Target,
 };
 use crate::phase::{Ask, PhaseReport};
 use crate::planner::{Priority, TreeId};
 use crate::policy::Policy;
 use crate::recipe::Recipe;
-use crate::state::{AnswerEnd, Due, SchedulePlan, SessionStatus, WorkPhase};
+use crate::state::{AnswerEnd, Decision, Due, SchedulePlan, SessionStatus, WorkPhase};
 use crate::time::Time;
+use crate::vault::Spec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -254,6 +255,17 @@ pub enum Event {
         question: String,
         ask: Ask,
     },
+    /// Somebody asks the vault for something.
+    VaultAsked {
+        project: ProjectName,
+        ask: VaultAsk,
+    },
+    /// A person says what becomes of a request to the vault.
+    VaultDecided {
+        project: ProjectName,
+        request: RequestNumber,
+        word: Word,
+    },
     /// Somebody wants to know whether a branch would land.
     TryAsked {
         project: ProjectName,
@@ -372,6 +384,7 @@ impl Event {
                 | Event::RunCancelled { .. }
                 | Event::SchedulePaused { .. }
                 | Event::ScheduleResumed { .. }
+                | Event::VaultDecided { .. }
                 | Event::TryAsked { .. }
                 | Event::TryDropped { .. }
                 | Event::QueuePaused { .. }
@@ -445,6 +458,35 @@ pub struct StepSaid {
     pub skip: bool,
     #[serde(default)]
     pub note: String,
+}
+
+/// What somebody asks the vault for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VaultAsk {
+    pub r#type: RequestType,
+    /// The type as the floor's own file declares it; `None`: it does not.
+    pub spec: Option<Spec>,
+    pub payload: String,
+    pub reason: String,
+    /// Who asks, through which interface, and the session if it is an agent's.
+    pub by: String,
+    pub from: String,
+    #[serde(default)]
+    pub session: Option<Epoch>,
+}
+
+/// What a person says of a request to the vault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Word {
+    pub decision: Decision,
+    pub by: String,
+    /// The interface that they said it through.
+    pub from: String,
+    /// The question that they answered; needed if what was asked for is no longer what it was.
+    #[serde(default)]
+    pub question: Option<QuestionId>,
+    #[serde(default)]
+    pub why: String,
 }
 
 /// A branch that somebody wants tried as it would land, as it was when they asked.
@@ -659,6 +701,8 @@ pub enum NoteKind {
     Trouble,
     /// What of a project's configuration is in force was settled.
     Config,
+    /// The vault was asked for something, or something became of that.
+    Vault,
 }
 
 impl NoteKind {
@@ -701,6 +745,7 @@ impl NoteKind {
             NoteKind::Worktree => "WORKTREE",
             NoteKind::Trouble => "TROUBLE",
             NoteKind::Config => "CONFIG",
+            NoteKind::Vault => "VAULT",
         }
     }
 }

@@ -8,7 +8,7 @@ mod hand;
 mod role;
 
 pub use assignment::{Assignment, agent_name, short_name, tmux_name};
-pub use formula::{FormulaName, ScheduleName, StepId};
+pub use formula::{FormulaName, RequestType, ScheduleName, StepId};
 pub use hand::HandName;
 pub use role::{Checkout, Duty, Profile, Role, role_names};
 
@@ -78,6 +78,10 @@ number_id!(
 number_id!(
     /// One thing that an agent had the factory do.
     ActId
+);
+number_id!(
+    /// One request to the vault.
+    RequestNumber
 );
 number_id!(
     /// One question to a person.

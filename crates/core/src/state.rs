@@ -32,6 +32,7 @@ pub struct Floor {
     pub runs: Table<Run>,
     pub schedules: Table<Schedule>,
     pub conducts: Table<Conduct>,
+    pub requests: Table<Request>,
 }
 
 macro_rules! record {
@@ -72,6 +73,7 @@ mod timer;
 mod tries;
 mod uneventful;
 mod urgency;
+mod vault;
 
 pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
 pub use conduct::{Conduct, Deed, DeedEnd, Query};
@@ -100,6 +102,7 @@ pub use staff::{Found, Outage, Staff};
 pub use timer::{Due, Mute, Timer};
 pub use tries::{Try, TryState};
 pub use urgency::Urgency;
+pub use vault::{Decision, Doubt, Request, RequestEnd, RequestEvent, RequestEventKind, RequestState};
 
 /// The last number given out of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,6 +120,8 @@ pub struct Counters {
     pub runs: u64,
     #[serde(default)]
     pub acts: u64,
+    #[serde(default)]
+    pub requests: u64,
 }
 record!(Counters, "counters", Numbers, (), |_| (), |_| "all".into());
 

@@ -8,6 +8,7 @@ use shopfloor_adapters::layout::Layout;
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{ProjectName, Seq};
 use shopfloor_core::state::{Pin, Project};
+use shopfloor_core::texts::vault::somebody;
 use shopfloor_engine::ports::{Forge, Forges};
 use shopfloor_engine::{Applied, Engine};
 use shopfloor_store::backend::{self, Backend};
@@ -23,6 +24,21 @@ pub struct Desk {
     backend: Arc<dyn Backend>,
     /// What of the floor's own is asking; `None`: a person.
     asker: Option<String>,
+    speaker: Speaker,
+}
+
+/// Who says what is said here, for the record.
+#[derive(Clone, Debug)]
+pub struct Speaker {
+    pub name: String,
+    /// The interface that they say it through; empty if that is not known.
+    pub from: String,
+}
+
+impl Default for Speaker {
+    fn default() -> Self {
+        Speaker { name: somebody().to_owned(), from: String::new() }
+    }
 }
 
 /// Whether a daemon answers, and which process it is.
@@ -39,12 +55,12 @@ pub struct DaemonView {
 impl Desk {
     pub fn new(layout: Layout) -> Self {
         let backend = backend::at_path(&layout.database());
-        Desk { layout, backend, asker: None }
+        Desk::kept_in(layout, backend)
     }
 
     /// The desk of a floor that is kept elsewhere than in its home.
     pub fn kept_in(layout: Layout, backend: Arc<dyn Backend>) -> Self {
-        Desk { layout, backend, asker: None }
+        Desk { layout, backend, asker: None, speaker: Speaker::default() }
     }
 
     /// Makes the home folder if it does not exist. It holds sockets and agents' work: ours alone.
@@ -147,6 +163,15 @@ impl Desk {
     /// From now on, what is committed here is that asker's, who is no person.
     pub fn asked_by(&mut self, who: String) {
         self.asker = Some(who);
+    }
+
+    /// The same desk, for that speaker. It makes nobody a person: see [`Desk::asked_by`].
+    pub fn heard_from(&self, name: String, from: &str) -> Desk {
+        Desk { speaker: Speaker { name, from: from.to_owned() }, ..self.clone() }
+    }
+
+    pub fn speaker(&self) -> &Speaker {
+        &self.speaker
     }
 
     /// Commits an event and tells the daemon, if one runs. Whatever command it came from, what is a person's to bring

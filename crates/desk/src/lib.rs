@@ -32,7 +32,7 @@ pub mod texts;
 pub mod time;
 pub mod view;
 
-pub use desk::{DaemonView, Desk};
+pub use desk::{DaemonView, Desk, Speaker};
 pub use error::{Error, Exit, Result, answer};
 pub use subscription::{Changes, Subscription};
 pub use time::now;

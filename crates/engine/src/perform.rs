@@ -160,6 +160,7 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             Ok(Outcome::Done)
         }
         Action::Tell(telling) => Ok(Outcome::Told(ports.notices.run(telling)?)),
+        Action::Fire(fire) => Ok(Outcome::Fired(ports.vault.fire(fire)?)),
         Action::CloseIssue { project, issue } => {
             ports.forges.of(project)?.close_issue(*issue)?;
             Ok(Outcome::Done)
@@ -282,7 +283,8 @@ pub fn tidy(ports: &Ports, order: &Tidy) -> PortResult<outcome::Tidied> {
     let kept = ports.archive.prune(order)?;
     let sessions = ports.agents.prune(order)?;
     let logs = ports.ci.prune(order)?;
-    let notices = ports.notices.prune(order)?;
+    let mut notices = ports.notices.prune(order)?;
+    notices += ports.vault.prune(order)?;
     let rescues = ports.workspace.prune_rescues(order)?;
     let packed = ports.workspace.keep_up(order)?;
     Ok(outcome::Tidied { rescues, sessions, logs, notices, kept, packed })

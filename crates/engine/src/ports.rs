@@ -13,8 +13,8 @@ use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::outcome::{Amount, Packed, Pruned, RunPlanned, StepRan, StepVerified};
 use shopfloor_core::effect::{
     BuiltLanding, ChainEntry, ChainLink, CiAbout, CiPurpose, CiReport, CommandEnd, CommitSource, Conflict,
-    EntryBranch, LandedEntry, LandingStep, MovedBranch, PlanRun, ProcessId, Review, RunStep, StartSession,
-    Taken, Telling, Tidy, VerifyStep,
+    EntryBranch, Fire, Fired, LandedEntry, LandingStep, MovedBranch, PlanRun, ProcessId, Review, RunStep,
+    StartSession, Taken, Telling, Tidy, VerifyStep,
 };
 use shopfloor_core::ids::{
     Assignment, EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, RunNumber,
@@ -483,6 +483,15 @@ pub trait Notices: Send + Sync {
     fn prune(&self, tidy: &Tidy) -> PortResult<Amount>;
 }
 
+/// What the vault is asked for.
+pub trait Vault: Send + Sync {
+    /// Carries it out to its end. An order is begun at most once, unless it says that it may be done twice; when it was
+    /// begun before, this returns what is known of it.
+    fn fire(&self, fire: &Fire) -> PortResult<Fired>;
+    /// Deletes the records of fires, as far as `tidy` allows; none that has no answer.
+    fn prune(&self, tidy: &Tidy) -> PortResult<Amount>;
+}
+
 /// What the floor's store keeps of the past.
 pub trait Archive: Send + Sync {
     /// Deletes the records of runs, the journal's entries and the tombstones that `tidy` allows to go, a few at a time:
@@ -503,5 +512,6 @@ pub struct Ports {
     pub schedules: Arc<dyn Schedules>,
     pub escalations: Arc<dyn Escalations>,
     pub notices: Arc<dyn Notices>,
+    pub vault: Arc<dyn Vault>,
     pub archive: Arc<dyn Archive>,
 }

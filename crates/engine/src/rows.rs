@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use shopfloor_core::state::{Agent, Entry, Floor, Issue, Job, Session, Shelvable, WorkRecord};
+use shopfloor_core::state::{Agent, Entry, Floor, Issue, Job, Request, Session, Shelvable, WorkRecord};
 use shopfloor_core::table::{Record, Table};
 use shopfloor_store::{Row, ShelvedRow, Store, StoreError, StoreResult};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kinds of rows that may be on the shelf.
-pub const SHELVED: [&str; 6] =
-    [Issue::KIND, Job::KIND, Session::KIND, Agent::KIND, Entry::KIND, WorkRecord::KIND];
+pub const SHELVED: [&str; 7] =
+    [Issue::KIND, Job::KIND, Session::KIND, Agent::KIND, Entry::KIND, WorkRecord::KIND, Request::KIND];
 
 /// What a step changed.
 pub struct Changed {
@@ -59,6 +59,7 @@ fn take_touched(floor: &mut Floor) -> Vec<Row> {
     collect(&mut floor.runs, &mut rows);
     collect(&mut floor.schedules, &mut rows);
     collect(&mut floor.conducts, &mut rows);
+    collect(&mut floor.requests, &mut rows);
     rows
 }
 
@@ -79,6 +80,7 @@ fn take_shelved(floor: &mut Floor) -> Vec<ShelvedRow> {
     shelved(&mut floor.entries, &mut rows);
     shelved(&mut floor.records, &mut rows);
     shelved(&mut floor.runs, &mut rows);
+    shelved(&mut floor.requests, &mut rows);
     rows
 }
 
@@ -102,6 +104,7 @@ pub fn take_down(floor: &mut Floor, rows: &[Row]) -> StoreResult<()> {
             "agent" => put_back(&mut floor.agents, row)?,
             "entry" => put_back(&mut floor.entries, row)?,
             "record" => put_back(&mut floor.records, row)?,
+            "request" => put_back(&mut floor.requests, row)?,
             other => return Err(StoreError::Corrupt(format!("unknown kind of row {other:?} on the shelf"))),
         }
     }
@@ -149,6 +152,7 @@ pub fn load(floor: &mut Floor, rows: Vec<Row>) -> StoreResult<()> {
             "run" => place(&mut floor.runs, rows)?,
             "schedule" => place(&mut floor.schedules, rows)?,
             "conduct" => place(&mut floor.conducts, rows)?,
+            "request" => place(&mut floor.requests, rows)?,
             other => return Err(StoreError::Corrupt(format!("unknown kind of row {other:?}"))),
         }
     }

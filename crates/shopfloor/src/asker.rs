@@ -1,6 +1,6 @@
 //! Who is asking: a person, or something that the floor itself started. The kernel says so, not the environment of
-//! whoever asks: what a session, a check, a setup or a notice starts descends from a process whose environment, as the
-//! kernel has it, names the floor, or from the floor's daemon itself.
+//! whoever asks: what a session, a check, a setup, a notice or a fire starts descends from a process whose environment,
+//! as the kernel has it, names the floor, or from the floor's daemon itself.
 //!
 //! Invariants:
 //! - Removing a variable makes nobody a person; setting one makes nobody more than they are.
@@ -12,7 +12,7 @@
 use shopfloor_adapters::agent::Grant;
 use shopfloor_adapters::host::lock;
 use shopfloor_adapters::layout::Layout;
-use shopfloor_adapters::{ci, notices, setup, steps, terminal};
+use shopfloor_adapters::{ci, notices, setup, steps, terminal, vault};
 use shopfloor_core::ids::{Epoch, ProjectName};
 use shopfloor_core::text::one_line;
 use std::ffi::OsStr;
@@ -30,12 +30,13 @@ const LOOKS_MAX: usize = 3;
 const NAME_CHARS_MAX: usize = 80;
 
 /// What marks the processes that a floor starts, and what they are then. Each value is a path in the floor's home.
-const MARKERS: [(&str, Kind); 5] = [
+const MARKERS: [(&str, Kind); 6] = [
     (terminal::tmux::MARKER, Kind::Session),
     (ci::local::MARKER, Kind::Check),
     (setup::MARKER, Kind::Setup),
     (steps::MARKER, Kind::Step),
     (notices::MARKER, Kind::Notice),
+    (vault::MARKER, Kind::Fire),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,7 @@ enum Kind {
     Setup,
     Step,
     Notice,
+    Fire,
 }
 
 /// What of a floor's own is asking.
@@ -65,6 +67,8 @@ pub enum Who {
     /// A command of a run.
     Step,
     Notice,
+    /// What the vault carries out.
+    Fire,
     /// What the daemon started, and that has removed its marks.
     Daemon,
     /// Something else, that may do nothing.
@@ -80,6 +84,7 @@ impl fmt::Display for Who {
             Who::Setup => f.write_str("a setup"),
             Who::Step => f.write_str("a run's command"),
             Who::Notice => f.write_str("a notice"),
+            Who::Fire => f.write_str("what the vault carries out"),
             Who::Daemon => f.write_str("what the daemon started"),
             Who::Other(what) => f.write_str(what),
         }
@@ -154,6 +159,7 @@ fn marked(environment: &[u8], layout: &Layout) -> Option<Inside> {
             Kind::Setup => Who::Setup,
             Kind::Step => Who::Step,
             Kind::Notice => Who::Notice,
+            Kind::Fire => Who::Fire,
         };
         let mut parts = below.iter().map(OsStr::to_str);
         let project = match (parts.next(), parts.next()) {
@@ -235,6 +241,7 @@ mod tests {
             (setup::MARKER, &check, "a setup", Some("sample")),
             (steps::MARKER, &check, "a run's command", Some("sample")),
             (notices::MARKER, &check, "a notice", Some("sample")),
+            (vault::MARKER, &check, "what the vault carries out", Some("sample")),
         ] {
             let expected = Some((who.to_owned(), project.map(str::to_owned)));
             assert_eq!(found(Some((mark, value)), &root), expected);

@@ -124,6 +124,8 @@ mod told;
 mod tries;
 #[path = "factory/upgrade.rs"]
 mod upgrade;
+#[path = "factory/vault.rs"]
+mod vault;
 #[path = "factory/weather.rs"]
 mod weather;
 #[path = "factory/worktrees.rs"]

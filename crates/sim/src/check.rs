@@ -13,6 +13,7 @@ mod sessions;
 mod stacks;
 mod told;
 mod tries;
+mod vault;
 
 use crate::forge::Said;
 use crate::world::World;
@@ -123,6 +124,7 @@ impl Checker {
         self.nobody_is_blocked_by_weather(world, floor);
         self.reviews_of_pulls_are_only_that(world, floor, outbox);
         self.runs_are_carried_out_once(world, floor);
+        self.the_vault_is_kept(world, floor, outbox);
     }
 
     /// 7: what may work later is waited for. It ends no job and no entry.
@@ -297,6 +299,7 @@ impl Checker {
         self.nothing_is_left_on_its_way(world, floor);
         self.pulls_are_looked_at(world, floor, project, room);
         self.no_run_is_left(world, floor, room);
+        self.no_request_is_left(world, floor);
         for entry in floor.entries.iter().filter(|e| e.state.is_live() && e.job.is_none()) {
             if !self.told_of.contains(&entry.branch) && floor.waits_for_branch(entry).is_none() {
                 let text = format!("{} is left in the queue and nobody knows", entry.branch);
@@ -373,6 +376,8 @@ fn note_coverage(world: &mut World, entry: &JournalEntry) {
         "ESCALATION" if entry.text.contains("not every change") => "incomplete landing",
         "ESCALATION" if entry.text.contains("no verdict on") => "verdict missing",
         "ESCALATION" if entry.text.contains("publication is under way") => "cancel during publish",
+        "ESCALATION" if entry.text.contains("has waited for 48 h") => "vault not answered",
+        "ESCALATION" if entry.text.contains("is carried out without asking") => "vault fired and told",
         _ => return,
     };
     world.saw(what);

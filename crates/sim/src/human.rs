@@ -5,6 +5,7 @@ mod branches;
 mod pulls;
 pub mod runs;
 mod targets;
+mod vault;
 
 use crate::forge::{Changed, Issue, Review};
 use crate::git::{Written, sha};
@@ -71,6 +72,10 @@ pub enum Whim {
     CancelRun,
     /// Sets the schedules up, or pauses or resumes one.
     Schedule,
+    /// Somebody asks the vault for something; a person says what becomes of it, or declares it otherwise.
+    AskVault,
+    DecideInVault,
+    EditVault,
     /// Looks at what is waiting for a person, and sometimes acts.
     LookAround,
 }
@@ -260,6 +265,9 @@ impl World {
             Whim::AskForRun => return Some(self.ask_for_run(project)),
             Whim::CancelRun => return self.cancel_run(project, floor),
             Whim::Schedule => return self.schedule(project, floor),
+            Whim::AskVault => return Some(self.ask_vault(project, floor)),
+            Whim::DecideInVault => return self.decide_in_vault(project, floor),
+            Whim::EditVault => self.edit_vault(),
             Whim::LookAround => return self.look_around(project, floor),
         }
         None

@@ -229,6 +229,19 @@ pub fn whims(world: &mut World) -> Vec<(Time, Whim)> {
             }
         }
     }
+    if world.wishes.permille(300) {
+        for _ in 0..world.wishes.range(1, 4) {
+            let at = now + Duration::from_secs(world.wishes.below(6 * 3600));
+            plan.push((at, Whim::AskVault));
+            for _ in 0..world.wishes.below(3) {
+                let later = Duration::from_secs(world.wishes.range(60, 12 * 3600));
+                plan.push((at + later, Whim::DecideInVault));
+            }
+            if world.wishes.permille(200) {
+                plan.push((at + Duration::from_secs(world.wishes.below(3600)), Whim::EditVault));
+            }
+        }
+    }
     for look in [1, 3, 5, 8, 12, 20, 30, 40, 55] {
         plan.push((hours(look, rng), Whim::LookAround));
         if rng.permille(120) {

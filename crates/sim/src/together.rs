@@ -46,6 +46,7 @@ pub fn of_project<'f>(floor: &'f Floor, worlds: &Worlds, project: &ProjectName) 
         tries: |row| row.project == *project;
         runs: |row| row.project == *project;
         schedules: |row| row.project == *project;
+        requests: |row| row.project == *project;
     }
     Cow::Owned(own)
 }

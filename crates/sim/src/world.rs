@@ -9,6 +9,7 @@ use crate::forge::ForgeModel;
 use crate::git::{Git, Patch};
 use crate::ports::schedules::Timetable;
 use crate::ports::steps::Commands;
+use crate::ports::vault::Shots;
 use crate::rng::Rng;
 use crate::trouble::Stir;
 use shopfloor_core::effect::{CiVerdict, EntryEnd};
@@ -61,6 +62,8 @@ pub enum Mutation {
     AsksNobodyWhoTheyAre,
     /// A run's command that has ended is run again.
     RunsStepsAgain,
+    /// Forgets that what the vault was asked for was begun.
+    ForgetsTheFire,
 }
 
 /// How rough the world is, per 1,000 port calls.
@@ -149,6 +152,8 @@ pub struct World {
     /// The commands of runs.
     pub commands: Commands,
     pub timetable: Timetable,
+    /// What the vault was asked for.
+    pub shots: Shots,
     /// What people want carried out is drawn from here: the other draws of a seed stay what they were.
     pub wishes: Rng,
     /// And what agents have done with commands.
@@ -230,6 +235,7 @@ impl World {
             escalated: BTreeSet::new(),
             commands: Commands::default(),
             timetable: Timetable::default(),
+            shots: Shots::default(),
             wishes: Rng::new(seed ^ 0xf0_4111a),
             deeds: Rng::new(seed ^ 0xdeed),
             set_up: BTreeMap::new(),

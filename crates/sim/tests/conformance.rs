@@ -6,10 +6,14 @@ use shopfloor_conformance::escalations::EscalationsWorld;
 use shopfloor_conformance::git::{GitWorld, PRIMARY};
 use shopfloor_conformance::notices::NoticesWorld;
 use shopfloor_conformance::setup::SetupWorld;
+use shopfloor_conformance::vault::{VaultWorld, deploy};
 use shopfloor_core::effect::{Review, StartSession, Verdict};
 use shopfloor_core::ids::{Epoch, ProjectName, Sha};
 use shopfloor_core::policy::Policy;
-use shopfloor_engine::ports::{Agents, Ci, Escalations, Merger, Notices, Ports, Setup, Tree, Workspace};
+use shopfloor_core::vault::Spec;
+use shopfloor_engine::ports::{
+    Agents, Ci, Escalations, Merger, Notices, Ports, Setup, Tree, Vault, Workspace,
+};
 use shopfloor_sim::git::{Move, Written, commit_of, sha};
 use shopfloor_sim::ports::ports;
 use shopfloor_sim::world::{Shared, World};
@@ -181,6 +185,32 @@ impl NoticesWorld for Fake {
     }
 }
 
+impl VaultWorld for Fake {
+    fn vault(&self) -> &dyn Vault {
+        &*self.ports.vault
+    }
+
+    fn project(&self) -> ProjectName {
+        self.project()
+    }
+
+    fn declare(&self, spec: Option<Spec>) {
+        let mut world = self.world.lock();
+        match spec {
+            Some(spec) => drop(world.shots.declared.insert(deploy(), spec)),
+            None => drop(world.shots.declared.remove(&deploy())),
+        }
+    }
+
+    fn command(&self) -> Vec<String> {
+        vec!["deploy".to_owned()]
+    }
+
+    fn fired(&self) -> usize {
+        self.world.lock().shots.fired.values().map(|(times, _)| *times as usize).sum()
+    }
+}
+
 shopfloor_conformance::agents_suite!(tell);
 shopfloor_conformance::workspace_suite!(tell);
 shopfloor_conformance::merger_suite!(tell);
@@ -188,3 +218,4 @@ shopfloor_conformance::ci_suite!(tell);
 shopfloor_conformance::setup_suite!(tell);
 shopfloor_conformance::escalations_suite!(tell);
 shopfloor_conformance::notices_suite!(tell);
+shopfloor_conformance::vault_suite!(tell);

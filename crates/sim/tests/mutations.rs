@@ -71,6 +71,11 @@ fn a_command_that_is_begun_again_is_caught() {
 }
 
 #[test]
+fn a_fire_that_is_begun_again_is_caught() {
+    check(Mutation::ForgetsTheFire, "4 effects are idempotent");
+}
+
+#[test]
 fn a_second_pull_request_is_caught() {
     check(Mutation::SecondPr, "4 effects are idempotent");
 }

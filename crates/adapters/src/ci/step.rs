@@ -64,7 +64,17 @@ pub(crate) fn run(place: &StepPlace<'_>, step: &CiStep, log: &mut RunLog) -> io:
 
 pub(crate) fn run_command(
     place: &StepPlace<'_>,
+    command: Command,
+    timeout: Duration,
+    log: &mut RunLog,
+) -> io::Result<StepEnd> {
+    run_with_input(place, command, Stdio::null(), timeout, log)
+}
+
+pub(crate) fn run_with_input(
+    place: &StepPlace<'_>,
     mut command: Command,
+    input: Stdio,
     timeout: Duration,
     log: &mut RunLog,
 ) -> io::Result<StepEnd> {
@@ -76,7 +86,7 @@ pub(crate) fn run_command(
         .env_clear()
         .envs(place.env.iter().map(|(name, value)| (name, value)))
         .current_dir(place.tree)
-        .stdin(Stdio::null())
+        .stdin(input)
         .stdout(child_end.try_clone()?)
         .stderr(child_end)
         .process_group(0)

@@ -9,19 +9,22 @@ use shopfloor_adapters::escalations::EscalationFiles;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::notices::{Commands, NoticeConfig};
 use shopfloor_adapters::terminal::tmux::Probe;
+use shopfloor_adapters::vault::{Fires, VaultConfig};
 use shopfloor_conformance::agents::AgentsWorld;
 use shopfloor_conformance::ci::CiWorld;
 use shopfloor_conformance::escalations::EscalationsWorld;
 use shopfloor_conformance::notices::NoticesWorld;
+use shopfloor_conformance::vault::VaultWorld;
 use shopfloor_core::allow::Allowed;
 use shopfloor_core::effect::StartSession;
 use shopfloor_core::ids::{Epoch, ProjectName, Role, Sha, tmux_name};
 use shopfloor_core::redact::Redactor;
 use shopfloor_core::runtime::{EMBEDDED, Values};
-use shopfloor_engine::ports::{Agents, Ci, Escalations, Notices};
+use shopfloor_core::vault::Spec;
+use shopfloor_engine::ports::{Agents, Ci, Escalations, Notices, Vault};
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -128,6 +131,51 @@ impl NoticesWorld for Kept<Commands> {
     }
 }
 
+/// A vault, and how its type is declared.
+struct Declared {
+    vault: Kept<Fires>,
+    spec: Arc<Mutex<Option<Spec>>>,
+}
+
+fn declared(story: impl Fn(&Declared)) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (spec, checkout) = (Arc::<Mutex<Option<Spec>>>::default(), folder.path().to_owned());
+    let (known, layout) = (spec.clone(), Layout::new(folder.path().join("floor")));
+    let configs = move |_: &_, _: &_| {
+        Ok(VaultConfig {
+            spec: known.lock().expect("not poisoned").clone(),
+            secrets: Ok(Vec::new()),
+            env: vec![("PATH".into(), path_variable()), ("OUT".into(), checkout.join("out").into())],
+            redactor: Redactor::default(),
+            checkout: checkout.clone(),
+        })
+    };
+    let port = Fires { layout, configs: Arc::new(configs) };
+    story(&Declared { vault: Kept { folder: folder.path().to_owned(), port }, spec });
+}
+
+impl VaultWorld for Declared {
+    fn vault(&self) -> &dyn Vault {
+        &self.vault.port
+    }
+
+    fn project(&self) -> ProjectName {
+        name()
+    }
+
+    fn declare(&self, spec: Option<Spec>) {
+        *self.spec.lock().expect("not poisoned") = spec;
+    }
+
+    fn command(&self) -> Vec<String> {
+        ["sh", "-c", "echo fired >> $OUT"].map(str::to_owned).to_vec()
+    }
+
+    fn fired(&self) -> usize {
+        fs::read_to_string(self.vault.folder.join("out")).unwrap_or_default().lines().count()
+    }
+}
+
 /// Agents of a program that waits.
 struct Staffed {
     server: Server,
@@ -190,3 +238,4 @@ shopfloor_conformance::agents_suite!(staffed);
 shopfloor_conformance::ci_suite!(checked);
 shopfloor_conformance::escalations_suite!(escalated);
 shopfloor_conformance::notices_suite!(noticed);
+shopfloor_conformance::vault_suite!(declared);

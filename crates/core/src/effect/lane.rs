@@ -48,6 +48,8 @@ impl Action {
             Action::CreateIssue { project, marker, .. } => format!("forge:{project}/new/{marker}"),
             // One after another, in landing order; a command that hangs holds up only those behind it.
             Action::Tell(telling) => format!("told:{}", telling.project),
+            // Two of one type are never under way at once.
+            Action::Fire(fire) => format!("vault:{}/{}", fire.project, fire.r#type),
             // All queues of a project share a repository.
             Action::FindPrimary { project, .. }
             | Action::BuildChain { project, .. }
@@ -160,6 +162,7 @@ impl Action {
             Action::ReleaseWorktree { .. } => "release_worktree",
             Action::RetireBranch { .. } => "retire_branch",
             Action::Tell(_) => "tell",
+            Action::Fire(_) => "fire",
             Action::Tidy(_) => "tidy",
             Action::SyncCheckout { .. } => "sync_checkout",
             Action::TakeCheckout { .. } => "take_checkout",

@@ -1,6 +1,6 @@
 //! What came of an action: the ports' answers, as the core takes them in.
 
-use super::{ChainLink, CommandEnd, Conflict, JobHead, MovedBranch, PlannedRun};
+use super::{ChainLink, CommandEnd, Conflict, Fired, JobHead, MovedBranch, PlannedRun};
 use crate::forge::Version;
 use crate::ids::{EntryId, IssueNumber, PrNumber, Role, Sha};
 use crate::planner::{Link, TreeId};
@@ -448,6 +448,8 @@ pub enum Outcome {
     Landed(Landed),
     /// The project's command about the end of an entry has ended.
     Told(CommandEnd),
+    /// What the vault was asked for was carried out, or not.
+    Fired(Fired),
     Checkout(Checkout),
     CheckoutTaken(CheckoutTaken),
     AgentsChecked(AgentsChecked),

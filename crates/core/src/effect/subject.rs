@@ -14,6 +14,7 @@ impl Action {
             Action::Act(order) => Some(&order.project),
             Action::VerifyStep(claim) => Some(&claim.project),
             Action::Tell(telling) => Some(&telling.project),
+            Action::Fire(fire) => Some(&fire.project),
             Action::PrepareWorktree { project, .. }
             | Action::EndSession { project, .. }
             | Action::Checkpoint { project, .. }

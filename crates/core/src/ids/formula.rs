@@ -1,4 +1,4 @@
-//! Names in formulas: safe as file names, as parts of branches, and on command lines.
+//! Names in formulas and of the vault's types: safe as file names, as parts of branches, and on command lines.
 
 use super::InvalidName;
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,11 @@ word!(
     /// The name of a step within its formula.
     StepId,
     "step id"
+);
+word!(
+    /// What kind of thing the vault is asked for.
+    RequestType,
+    "type"
 );
 
 #[cfg(test)]

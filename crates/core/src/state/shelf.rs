@@ -2,8 +2,8 @@
 //! part of a loaded [`Floor`](super::Floor), so what they cost does not grow with a floor's history. Whatever is
 //! about one of them, an event or a command, takes it down first.
 
-use super::{Agent, Entry, Issue, Job, Run, Session, WorkRecord};
-use crate::ids::{Assignment, IssueNumber, ProjectName, RunNumber};
+use super::{Agent, Entry, Issue, Job, Request, Run, Session, WorkRecord};
+use crate::ids::{Assignment, IssueNumber, ProjectName, RequestNumber, RunNumber};
 use crate::table::Record;
 use std::fmt;
 
@@ -14,6 +14,8 @@ pub enum Shelf {
     Number(ProjectName, IssueNumber),
     /// A run of a formula.
     Run(ProjectName, RunNumber),
+    /// A request to the vault.
+    Request(ProjectName, RequestNumber),
     /// A branch. Those of jobs are found under their number as well.
     Branch(ProjectName, String),
 }
@@ -34,6 +36,7 @@ impl fmt::Display for Shelf {
         match self {
             Shelf::Number(project, number) => write!(f, "{project}/{number}"),
             Shelf::Run(project, run) => write!(f, "{project}/r{run}"),
+            Shelf::Request(project, request) => write!(f, "{project}/v{request}"),
             Shelf::Branch(project, branch) => write!(f, "{project}:{branch}"),
         }
     }
@@ -86,6 +89,12 @@ impl Shelvable for WorkRecord {
 impl Shelvable for Run {
     fn shelf(&self) -> Shelf {
         Shelf::Run(self.project.clone(), self.number)
+    }
+}
+
+impl Shelvable for Request {
+    fn shelf(&self) -> Shelf {
+        Shelf::Request(self.project.clone(), self.number)
     }
 }
 

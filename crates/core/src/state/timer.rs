@@ -8,7 +8,8 @@
 
 use super::{EntryState, Floor, MessageState, SessionState, Staff};
 use crate::ids::{
-    EntryId, Epoch, JobId, MessageId, ProjectName, QuestionId, QueueId, RunNumber, ScheduleName,
+    EntryId, Epoch, JobId, MessageId, ProjectName, QuestionId, QueueId, RequestNumber, RunNumber,
+    ScheduleName,
 };
 use crate::table::Record;
 use crate::time::Time;
@@ -53,6 +54,8 @@ pub enum Due {
     Run(RunNumber),
     /// The schedule's time has come, or there may be room for what was put off.
     Schedule(ProjectName, ScheduleName),
+    /// People are reminded of a request to the vault, or it has waited for too long.
+    Request(RequestNumber),
     /// Agents cannot work: people are reminded, or one agent tries.
     Staff(ProjectName),
     /// Dependencies that look wrong are looked at again.
@@ -84,6 +87,7 @@ impl Due {
             Due::Config(_) => "config",
             Due::Run(_) => "run",
             Due::Schedule(..) => "schedule",
+            Due::Request(_) => "request",
             Due::Staff(_) => "staff",
             Due::Dependencies(_) => "dependencies",
             Due::Queue(_) => "queue",
@@ -112,6 +116,7 @@ impl fmt::Display for Due {
             Due::Query(question) => write!(f, "question q{question}"),
             Due::Run(run) => write!(f, "run {run}"),
             Due::Schedule(project, name) => write!(f, "{project}, {name}"),
+            Due::Request(request) => write!(f, "vault request {request}"),
             Due::Entry(entry) | Due::Wait(entry) => write!(f, "entry {entry}"),
         }
     }
@@ -171,6 +176,7 @@ impl Floor {
             timer(schedule.due(), Due::Schedule(schedule.project.clone(), schedule.name.clone()))
         });
         let queries = self.queries().map(|(_, q)| timer(Some(q.due()), Due::Query(q.asked.id)));
+        let requests = self.requests.iter().map(|r| timer(r.due(), Due::Request(r.number)));
         let doubts = self.issues.iter().map(|issue| {
             issue.deps_due.map(|at| Timer { at, due: Due::Dependencies(issue.project.clone()) })
         });
@@ -184,7 +190,7 @@ impl Floor {
         });
         let records = sessions.chain(messages).chain(jobs).chain(projects);
         let all = records.chain(staff).chain(pins).chain(runs).chain(schedules).chain(queries);
-        let all = all.chain(doubts).chain(queues).chain(entries).flatten();
+        let all = all.chain(requests).chain(doubts).chain(queues).chain(entries).flatten();
         all.map(|timer| match self.mutes.get(&timer.due) {
             Some(mute) => Timer { at: timer.at.max(mute.until), ..timer },
             None => timer,

@@ -5,7 +5,7 @@ use crate::effect::outcome::{
     Acted, AgentsChecked, Checkout, CheckoutTaken, Checkpoint, FoundMerged, Labelled, Landed, Primary,
     Released, SessionEnded, Taken, Tidied,
 };
-use crate::effect::{Action, CommandEnd, Outcome};
+use crate::effect::{Action, CommandEnd, Fired, Outcome};
 use crate::ids::IssueNumber;
 
 impl Floor {
@@ -39,6 +39,9 @@ impl Floor {
                 Outcome::Acted(Acted { issue: order.what.issue().unwrap_or(IssueNumber(order.id.0)) })
             }
             Action::Tell(_) => Outcome::Told(CommandEnd::default()),
+            Action::Fire(_) => {
+                Outcome::Fired(Fired::Ended { code: Some(0), how: String::new(), output: String::new() })
+            }
             Action::Tidy(_) => Outcome::Tidied(Tidied::default()),
             _ => Outcome::Done,
         }

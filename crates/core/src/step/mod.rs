@@ -17,6 +17,7 @@ mod sessions;
 mod shelving;
 mod timers;
 mod turn;
+mod vault;
 
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ pub(crate) use queue::Queues;
 pub(crate) use runs::Runs;
 pub(crate) use sessions::{HELD_FOR, Sessions};
 pub(crate) use turn::Numbers;
+pub(crate) use vault::Vault;
 
 pub use acts::{may_act, may_ask, may_do};
 pub use attention::{READ_FORGE, is_wanted, read_lane};
@@ -38,6 +40,7 @@ pub use jobs::{NotReviewed, Overlap, Standings, Waiting, may_ask_for_review, ove
 pub use queue::{Hindrance, may_merge, may_queue, may_try};
 pub use runs::{NotAStep, may_run, may_say};
 pub use shelving::wanted;
+pub use vault::{may_decide, may_request};
 
 use crate::effect::{Action, StartSession};
 use crate::event::{Event, Note, NoteKind, Observation};
@@ -185,6 +188,8 @@ impl<'a> Turn<'a> {
             Event::StepSaid { epoch, said } => self.step_said(*epoch, said),
             Event::ActAsked { epoch, act } => self.act_asked(*epoch, act),
             Event::QuestionAsked { epoch, question, ask } => self.question_asked(*epoch, question, ask),
+            Event::VaultAsked { project, ask } => self.vault_asked(project, ask),
+            Event::VaultDecided { project, request, word } => self.vault_decided(project, *request, word),
             Event::TryAsked { project, ask } => self.try_asked(project, ask),
             Event::TryDropped { project, branch } => self.try_dropped(project, branch),
             Event::BranchTouched { project, branch, head } => {

@@ -3,7 +3,9 @@
 
 use super::{Turn, attention, is_wanted};
 use crate::effect::outcome;
-use crate::effect::{Action, CiAbout, CiPurpose, CiReport, Outcome, RunStep, Telling, Tidy, VerifyStep};
+use crate::effect::{
+    Action, CiAbout, CiPurpose, CiReport, Fired, Outcome, RunStep, Telling, Tidy, VerifyStep,
+};
 use crate::event::NoteKind;
 use crate::ids::QueueId;
 use crate::texts::reasons;
@@ -133,6 +135,7 @@ impl Turn<'_> {
                 self.checkout_taken(project, taken);
             }
             (Action::Tell(telling), Outcome::Told(command)) => self.told(telling, command),
+            (Action::Fire(fire), Outcome::Fired(fired)) => self.fired(fire, fired),
             (Action::RetireBranch { project, branch, merged, .. }, Outcome::Done) => {
                 self.branch_retired(project, branch, &merged.commit);
             }
@@ -252,6 +255,8 @@ impl Turn<'_> {
             Action::BuildTry { id, .. } | Action::RunCi { purpose: CiPurpose::Try(id), .. } => {
                 self.try_impossible(*id, &reason);
             }
+            // Whether it was begun is not known.
+            Action::Fire(fire) => self.fired(fire, &Fired::CutShort { output: reason }),
             Action::Tell(Telling { project, .. })
             | Action::CommentPr { project, .. }
             | Action::MovePr { project, .. }

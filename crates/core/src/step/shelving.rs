@@ -11,12 +11,15 @@ use super::Turn;
 use crate::effect::{Outcome, Taken};
 use crate::event::{Event, Observation};
 use crate::forge::Subject;
-use crate::ids::{Assignment, EntryId, IssueNumber, JobId, ProjectName, RunNumber};
+use crate::ids::{Assignment, EntryId, IssueNumber, JobId, ProjectName, RequestNumber, RunNumber};
 use crate::state::{Entry, Floor, Issue, Job, Kept, SessionState, Shelf};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many jobs of one open issue are at hand: enough to see how often it was tried.
 const OF_AN_ISSUE: usize = 10;
+
+/// How many requests of a project that have ended are at hand: enough for a list, since each is long.
+const REQUESTS_AT_HAND: usize = 20;
 
 type Number = (ProjectName, IssueNumber);
 
@@ -36,6 +39,9 @@ pub fn wanted(floor: &Floor, event: &Event) -> BTreeSet<Shelf> {
         | Event::MergeRefused { project, issue } => wanted.all_of(project, *issue),
         Event::RunCancelled { project, run } => {
             wanted.shelves.insert(Shelf::Run(project.clone(), *run));
+        }
+        Event::VaultDecided { project, request, .. } => {
+            wanted.shelves.insert(Shelf::Request(project.clone(), *request));
         }
         Event::ReviewAsked { project, pr, branch, .. } => {
             wanted.all_of(project, IssueNumber(pr.0));
@@ -134,6 +140,7 @@ impl Turn<'_> {
         };
         let places: BTreeSet<Number> = places.filter(over).collect();
         let runs = runs_over(floor, &projects, &jobs);
+        let requests = requests_over(floor, &projects);
         entries.into_iter().for_each(|entry| self.shelve_entry(entry));
         for job in jobs.into_keys() {
             self.shelve_sessions(job);
@@ -149,6 +156,7 @@ impl Turn<'_> {
             self.shelve_records(&project, Assignment::Run(run));
             self.shelve_run(run);
         }
+        requests.into_iter().for_each(|request| self.shelve_request(request));
     }
 }
 
@@ -175,7 +183,9 @@ fn touched(floor: &Floor) -> Candidates {
     let entries = entries.filter(|entry| entry.job.is_none() && !entry.state.is_live());
     let runs = floor.runs.touched().filter_map(|run| floor.runs.get(run)).filter(|run| !run.is_live());
     let projects = jobs.map(|job| job.project.clone()).chain(entries.map(|entry| entry.project.clone()));
-    (places.collect(), projects.chain(runs.map(|run| run.project.clone())).collect())
+    let requests = floor.requests.touched().filter_map(|request| floor.requests.get(request));
+    let requests = requests.filter(|request| !request.is_live()).map(|request| request.project.clone());
+    (places.collect(), projects.chain(runs.map(|run| run.project.clone())).chain(requests).collect())
 }
 
 fn is_settled(issue: &Issue) -> bool {
@@ -259,6 +269,18 @@ fn runs_over(
         }
     });
     over.map(|run| (run.project.clone(), run.number)).collect()
+}
+
+/// Requests to the vault that have ended and are not among their project's newest.
+fn requests_over(floor: &Floor, projects: &BTreeSet<ProjectName>) -> Vec<RequestNumber> {
+    let mut of_project: BTreeMap<&ProjectName, usize> = BTreeMap::new();
+    let ended = floor.requests.iter().rev().filter(|r| !r.is_live() && projects.contains(&r.project));
+    let over = ended.filter(|request| {
+        let seen = of_project.entry(&request.project).or_default();
+        *seen += 1;
+        *seen > at_hand(floor, &request.project).min(REQUESTS_AT_HAND)
+    });
+    over.map(|request| request.number).collect()
 }
 
 fn newest_entries(floor: &Floor) -> BTreeSet<EntryId> {

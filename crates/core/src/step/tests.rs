@@ -36,6 +36,7 @@ mod tidy;
 mod told;
 mod tries;
 mod troubles;
+mod vault;
 
 use super::{Step, step};
 use crate::effect::outcome;

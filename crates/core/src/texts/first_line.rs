@@ -1,6 +1,7 @@
 //! The first line of a message says what it is. Agents' programs match it, so these spellings never change.
 
 use crate::effect::Verdict;
+use crate::state::RequestEnd;
 use std::fmt;
 use std::str::FromStr;
 
@@ -29,6 +30,8 @@ pub enum FirstLine {
     StepsReady,
     StepsOpen,
     StepNotVerified,
+    /// How a request to the vault ended.
+    Vault(RequestEnd),
     ReviewAgain,
     ResultMissing,
     ResultUnusable,
@@ -40,6 +43,7 @@ pub struct NoFirstLine(String);
 
 const ANSWER: &str = "Answer: ";
 const REVIEW: &str = "Review: ";
+const VAULT: &str = "Vault: ";
 
 /// What implementing agents get, as their prompt lists it; an answer comes beside these.
 const TO_DEVELOPERS: [FirstLine; 16] = [
@@ -62,6 +66,12 @@ const TO_DEVELOPERS: [FirstLine; 16] = [
 ];
 /// What agents that carry out a run of a formula get besides.
 const TO_RUNS: [FirstLine; 3] = [FirstLine::StepsReady, FirstLine::StepsOpen, FirstLine::StepNotVerified];
+/// What agents get that asked the vault for something, which tells them so.
+const TO_REQUESTERS: [FirstLine; 3] = [
+    FirstLine::Vault(RequestEnd::Done),
+    FirstLine::Vault(RequestEnd::Failed),
+    FirstLine::Vault(RequestEnd::Rejected),
+];
 const TO_REVIEWERS: [FirstLine; 3] =
     [FirstLine::ReviewAgain, FirstLine::ResultMissing, FirstLine::ResultUnusable];
 
@@ -105,6 +115,7 @@ impl fmt::Display for FirstLine {
             FirstLine::StepsReady => "STEPS ready",
             FirstLine::StepsOpen => "STEPS open",
             FirstLine::StepNotVerified => "STEP not verified",
+            FirstLine::Vault(end) => return write!(f, "{VAULT}{}", end.name()),
             FirstLine::ReviewAgain => "Review again",
             FirstLine::ResultMissing => "RESULT missing",
             FirstLine::ResultUnusable => "RESULT unusable",
@@ -122,6 +133,7 @@ impl FromStr for FirstLine {
         let known = TO_DEVELOPERS
             .into_iter()
             .chain(TO_RUNS)
+            .chain(TO_REQUESTERS)
             .chain(TO_REVIEWERS)
             .find(|known| known.to_string() == line);
         known.ok_or_else(|| NoFirstLine(line.to_owned()))

@@ -20,6 +20,7 @@ pub mod people;
 pub mod queue;
 pub mod reasons;
 pub mod records;
+pub mod vault;
 
 pub use first_line::{FirstLine, NoFirstLine};
 

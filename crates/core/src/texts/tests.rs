@@ -5,7 +5,7 @@ use super::*;
 use crate::act::{Act, Refusal};
 use crate::capability::Capability;
 use crate::effect::{Action, CiReport, CiVerdict, EntryEnd, Outcome, Telling, Verdict};
-use crate::event::{Accepter, BranchAsk};
+use crate::event::{Accepter, BranchAsk, Word};
 use crate::guard::{Ask, Rule};
 use crate::ids::*;
 use crate::label::Label;
@@ -17,6 +17,7 @@ use crate::runtime::{DialogKind, ErrorKind};
 use crate::state::*;
 use crate::step::{Hindrance, NotAStep, NotReviewed};
 use crate::time::Time;
+use crate::vault::Spec;
 use serde_json::json;
 use std::fmt::Write;
 
@@ -52,6 +53,7 @@ fn is_complete(module: &str, page: &str) {
         "queue" => include_str!("queue.rs"),
         "reasons" => include_str!("reasons.rs"),
         "records" => include_str!("records.rs"),
+        "vault" => include_str!("vault.rs"),
         other => panic!("{other} is no module of texts"),
     };
     let names = source.lines().filter_map(|line| line.strip_prefix("pub fn ")?.split_once('('));
@@ -764,5 +766,86 @@ fn about_the_merge_queue() {
         no_verdict(&[a().short(), b().short()]),
         landed_incomplete(&a(), &b()),
         command_failed("on_landed", EntryId(6), "exit 1", "/floor/told/6/log"),
+    );
+}
+
+fn vault_request(state: RequestState) -> Request {
+    let spec: Spec = serde_json::from_value(json!({
+        "run": ["deploy", "{payload.version}"], "risk": "medium", "reversible": false, "secrets": ["DEPLOY_TOKEN"],
+        "timeout": { "secs": 600, "nanos": 0 },
+    }))
+    .expect("a type");
+    Request {
+        number: RequestNumber(3),
+        project: "web".parse().expect("a name"),
+        r#type: "deploy".parse().expect("a name"),
+        spec: Some(spec),
+        payload: "{\n  \"version\": \"1.2\"\n}".into(),
+        command: vec!["deploy".into(), "1.2".into()],
+        reason: "it is ready\n```\nand checked".into(),
+        by: "agent 7".into(),
+        job: None,
+        asked_at: Time(0),
+        state,
+        fires: 2,
+        output: "half of it".into(),
+        history: Vec::new(),
+    }
+}
+
+#[test]
+fn about_the_vault() {
+    let (question, now) = (QuestionId(5), Time(0));
+    let doubts =
+        |doubt| vault_request(RequestState::Waiting { question, doubt, since: now, due: now, again_at: now });
+    let over = |end, reason: &str| vault_request(RequestState::Ended { end, reason: reason.into(), at: now });
+    let held = doubts(Doubt::Approval { changed: false });
+    let changed = doubts(Doubt::Approval { changed: true });
+    let not_begun = doubts(Doubt::NotBegun { why: "DEPLOY_TOKEN is not set".into() });
+    let word = |why: &str| Word {
+        decision: Decision::Reject,
+        by: "ann".into(),
+        from: "the command line".into(),
+        question: None,
+        why: why.into(),
+    };
+    let (number, deploy) = (held.number, held.r#type.clone());
+    page!(vault:
+        asked(&held),
+        refused(number, "payload lacks `version`"),
+        too_many(20),
+        is_fired(&held),
+        fired_unasked(&held),
+        waits(&held),
+        waits(&changed),
+        waits(&doubts(Doubt::CutShort)),
+        waits(&not_begun),
+        decided(number, RequestEventKind::Approved, &word("")),
+        decided(number, RequestEventKind::Rejected, &word("not today")),
+        ended(&over(RequestEnd::Done, "")),
+        ended(&over(RequestEnd::Failed, "exit code 1")),
+        nobody_answered_on(number),
+        not_heard_of(number),
+        fired_all_the_same(number),
+        unknown_type(&deploy),
+        no_longer_declared(),
+        nobody_answered(),
+        rejected_by(&word("")),
+        rejected_by(&word("not today")),
+        no_request(number),
+        another_question(number, question),
+        is_another_by_now(number, question),
+        cannot_be(number, "done", Decision::Retry),
+        no_answer(number),
+        somebody(),
+        question(&held),
+        question(&changed),
+        question(&doubts(Doubt::CutShort)),
+        question(&not_begun),
+        details(&held),
+        risk(held.spec.as_ref().expect("it has one")),
+        to_whoever_asked(&over(RequestEnd::Done, "")),
+        to_whoever_asked(&over(RequestEnd::Failed, "exit code 1")),
+        to_whoever_asked(&over(RequestEnd::Rejected, "ann rejected it: not today")),
     );
 }

@@ -1,11 +1,14 @@
 //! A person answers an agent's or its client's question. The first answer wins, here as anywhere.
 
+use super::Which;
 use crate::{Desk, Error, Result};
 use shopfloor_core::delivery::plan;
 use shopfloor_core::event::{Event, NoteKind};
 use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, QuestionId};
 use shopfloor_core::runtime::Glob;
-use shopfloor_core::state::{About, AnswerEnd, Floor, JobState, Outage, Pin, Session, SessionAsk};
+use shopfloor_core::state::{
+    About, AnswerEnd, Decision, Floor, JobState, Outage, Pin, Request, Session, SessionAsk,
+};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -84,6 +87,11 @@ impl Desk {
                 "`shopfloor config diff` shows the change, `shopfloor config accept` puts it in force; undoing it ends the question",
             ));
         }
+        if let Meant::Question(id) = meant
+            && let Some(request) = engine.floor().request_asking(id)
+        {
+            return self.answer_about_request(request, id, &text);
+        }
         let Some(open) = find(engine.floor(), meant, project) else {
             let what = match meant {
                 Meant::Question(id) => format!("there is no open question q{id}"),
@@ -106,6 +114,20 @@ impl Desk {
             _ => None,
         };
         Ok(Answered::Given { issue, typed })
+    }
+}
+
+impl Desk {
+    /// The answer is one of the question's own, and a word on the request.
+    fn answer_about_request(&self, request: &Request, id: QuestionId, text: &str) -> Result<Answered> {
+        let (_, doubt) = request.question().ok_or_else(|| Error::failed("somebody else answered first"))?;
+        let decision = doubt.chosen(text).ok_or_else(|| {
+            let [yes, no] = doubt.options().map(Decision::name);
+            Error::usage(format!("q{id} is answered with {yes} or {no}"))
+                .hint(format!("`shopfloor vault show {}` shows what it is about", request.number))
+        })?;
+        self.decide(&request.project, Which::Question(id), decision, String::new())?;
+        Ok(Answered::Given { issue: None, typed: None })
     }
 }
 

@@ -13,6 +13,7 @@ mod queue;
 mod run;
 mod schedule;
 mod tries;
+mod vault;
 mod work;
 
 pub use act::allowing;
@@ -22,3 +23,4 @@ pub use asking::{Asking, Change, target_named};
 pub use branch::Wish;
 pub use escalate::Escalated;
 pub use queue::{HoldView, Queued};
+pub use vault::{Wanted, Which};

@@ -197,6 +197,7 @@ fn concerns(
         | Action::CancelCi { .. }
         | Action::PlanRun(_)
         | Action::StopStep { .. }
+        | Action::Fire(_)
         | Action::Tidy(_) => false,
     }
 }

@@ -26,3 +26,4 @@ pub mod tidied;
 pub mod timer;
 pub mod tries;
 pub mod trouble;
+pub mod vault;

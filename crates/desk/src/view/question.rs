@@ -6,16 +6,16 @@ use crate::time::moment;
 use serde::Serialize;
 use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId, Role, RunNumber, role_names};
 use shopfloor_core::state::{
-    About, Conduct, Differs, Floor, Job, JobState, Outage, Pin, Query, Session, Staff,
+    About, Conduct, Differs, Floor, Job, JobState, Outage, Pin, Query, Request, RequestState, Session, Staff,
 };
-use shopfloor_core::texts::people;
+use shopfloor_core::texts::{people, vault};
 use shopfloor_core::time::Time;
 
 /// A question, whoever asks.
 pub struct Question {
     pub id: QuestionId,
     pub project: ProjectName,
-    /// `None`: it is about a run, the project's agents, or its configuration.
+    /// `None`: it is about a run, the project's agents, its configuration, or the vault.
     pub issue: Option<IssueNumber>,
     pub run: Option<RunNumber>,
     pub title: String,
@@ -41,7 +41,7 @@ pub struct ChoiceView {
 pub struct QuestionView {
     id: String,
     pub project: ProjectName,
-    /// `None`: it is about a run, the project's agents, or its configuration.
+    /// `None`: it is about a run, the project's agents, its configuration, or the vault.
     pub issue: Option<IssueNumber>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunNumber>,
@@ -66,7 +66,9 @@ pub fn all(floor: &Floor) -> Vec<Question> {
     let outages = floor.staff.iter().flat_map(|staff| -> Vec<Question> { causes(staff) });
     let pins = floor.pins.iter().filter_map(|pin| Some(of_pin(pin, pin.differs.as_ref()?)));
     let queries = floor.queries().map(|(conduct, query)| of_query(floor, conduct, query));
-    let all = floor.jobs.iter().filter_map(of_job).chain(sessions).chain(queries).chain(outages).chain(pins);
+    let requests = floor.requests.iter().filter_map(of_request);
+    let asked = floor.jobs.iter().filter_map(of_job).chain(sessions).chain(queries);
+    let all = asked.chain(outages).chain(pins).chain(requests);
     let mut open: Vec<Question> = all.collect();
     open.sort_by_key(|question| question.asked_at);
     open
@@ -152,6 +154,24 @@ fn of_pin(pin: &Pin, differs: &Differs) -> Question {
         asked_at: differs.since,
         session: None,
     }
+}
+
+fn of_request(request: &Request) -> Option<Question> {
+    let RequestState::Waiting { question, doubt, since, due, .. } = &request.state else { return None };
+    Some(Question {
+        id: *question,
+        project: request.project.clone(),
+        issue: None,
+        run: None,
+        title: String::new(),
+        kind: "vault".to_owned(),
+        text: vault::question(request),
+        options: numbered(doubt.options().map(|option| option.name().to_owned()).to_vec()),
+        default: None,
+        deadline: Some(*due),
+        asked_at: *since,
+        session: None,
+    })
 }
 
 fn of_session(floor: &Floor, session: &Session) -> Option<Question> {

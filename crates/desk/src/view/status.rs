@@ -3,6 +3,7 @@
 use super::entry::{self, EntryView};
 use super::job::{self, JobView};
 use super::trouble::{self, TroubleView};
+use super::vault::{self, RequestView};
 use crate::time::{moment, span};
 use crate::{DaemonView, Desk, Result, now};
 use serde::Serialize;
@@ -19,6 +20,8 @@ pub struct StatusView {
     pub jobs: Vec<JobView>,
     pub queue: Vec<EntryView>,
     pub waiting: Vec<WaitingView>,
+    /// Requests to the vault that are open.
+    pub vault: Vec<RequestView>,
     pub troubles: Vec<TroubleView>,
 }
 
@@ -84,6 +87,7 @@ impl StatusView {
             jobs: jobs(floor, mine, ended_max).into_iter().map(|job| JobView::new(floor, job)).collect(),
             queue: entry::queue(floor, only),
             waiting: waiting(floor, mine),
+            vault: vault::all(floor, only, 0).into_iter().map(RequestView::from).collect(),
             troubles: trouble::all(desk, floor, mine)?,
         })
     }

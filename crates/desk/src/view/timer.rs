@@ -71,6 +71,9 @@ fn about(floor: &Floor, due: &Due) -> (Option<ProjectName>, String) {
         | Due::Dependencies(project) => Some((Some(project.clone()), project.to_string())),
         Due::Schedule(project, name) => Some((Some(project.clone()), format!("schedule {name}"))),
         Due::Query(id) => floor.query(*id).and_then(|(conduct, _)| job(&conduct.job)),
+        Due::Request(number) => {
+            floor.requests.get(number).map(|request| (Some(request.project.clone()), due.to_string()))
+        }
         Due::Run(number) => floor.runs.get(number).map(|run| (Some(run.project.clone()), due.to_string())),
         Due::Queue(queue) | Due::Signing(queue) => {
             Some((Some(queue.project.clone()), format!("merge queue of {}", queue.branch_in_words())))
@@ -98,6 +101,7 @@ fn then(due: &Due) -> &'static str {
         Due::Trouble(_) => "people are asked to look at what still fails",
         Due::Config(_) => "people are reminded of the configuration that nobody has accepted",
         Due::Schedule(..) => "its formula is run, if there is room",
+        Due::Request(_) => "people are reminded of it, or it is rejected",
         Due::Run(_) => "it has taken too long, and ends",
         Due::Staff(_) => "agents that cannot work are tried again, or reported again",
         Due::Dependencies(_) => "dependencies that look wrong are looked at again",

@@ -1,5 +1,6 @@
 //! `shopfloor answer`: a person answers an agent's question, or what its client asks.
 
+use super::vault::FROM;
 use super::{CliResult, Context, Exit, output};
 use clap::Args;
 use shopfloor_desk::command::{Answered, Meant};
@@ -23,7 +24,8 @@ pub fn run(context: &Context, args: AnswerArgs) -> CliResult<Exit> {
         Meant::Issue(_) => Some(context.project()?.name),
     };
     let free = |runtime: &str| Some(context.runtimes().ok()?.get(runtime)?.screen.free_text.clone());
-    let (json, text) = match context.answer(args.question, project.as_ref(), args.text, &free)? {
+    let desk = context.heard_from(context.author(), FROM);
+    let (json, text) = match desk.answer(args.question, project.as_ref(), args.text, &free)? {
         Answered::TriedAgain { project } => (
             serde_json::json!({ "project": project, "answered": true }),
             format!("{project} is tried again: `shopfloor status` shows the result"),

@@ -86,7 +86,9 @@ fn may(context: &Context, inside: &Inside, needed: &Needed) -> Result<(), String
         (Needed::Capability(capability), Who::Agent(epoch)) => {
             return agent_may(context, inside, *epoch, *capability);
         }
-        (Needed::Capability(capability), Who::Notice | Who::Step) => *capability == Capability::Look,
+        (Needed::Capability(capability), Who::Notice | Who::Step | Who::Fire) => {
+            *capability == Capability::Look
+        }
         (Needed::Capability(_), Who::Check | Who::Setup | Who::Daemon | Who::Other(_)) => false,
     };
     if is_allowed { Ok(()) } else { Err(ELSEWHERE.to_owned()) }
@@ -118,6 +120,7 @@ pub(super) fn needed(command: &Command) -> Needed {
         | Command::DemoAgent(_) => Needed::Nothing,
         Command::Inbox(_) => Needed::Capability(Capability::Inbox),
         Command::Step(_) => Needed::Capability(Capability::Step),
+        Command::Vault(_) => Needed::Capability(Capability::RequestVault),
         Command::Issue(args) => args.needed(),
         Command::Config(args) if args.only_shows_the_difference() => Needed::Capability(Capability::Look),
         Command::Question(_) => Needed::Capability(Capability::AskQuestion),
@@ -164,6 +167,7 @@ fn persons(command: &Command) -> Option<&'static str> {
         Command::Session(args) => args.persons(),
         Command::Hook(args) => args.persons(),
         Command::Config(args) => args.persons(),
+        Command::Vault(args) => args.persons(),
         Command::Status(_)
         | Command::Doctor(_)
         | Command::Explain(_)

@@ -23,8 +23,8 @@ use std::sync::mpsc::channel;
 
 /// Where the door is: set for whatever the factory starts.
 const DOOR: &str = "SHOPFLOOR_DOOR";
-/// The option of commands that read a text from a file.
-const FILE: &str = "--body-file";
+/// The options of commands that read a text from a file.
+const FILES: [&str; 2] = ["--body-file", "--payload"];
 
 /// Where to ask, if this is in a jail and the command is about the floor.
 pub(super) fn of(cli: &Cli) -> Option<PathBuf> {
@@ -75,12 +75,14 @@ fn open(file: &Path, args: &mut [String]) -> CliResult<File> {
     let opened =
         File::open(file).map_err(|e| CliError::usage(format!("{} cannot be read: {e}", file.display())))?;
     let named = file.to_str().unwrap_or_default();
-    let joined = format!("{FILE}={named}");
-    for at in 0..args.len() {
-        if args[at] == joined {
-            args[at] = format!("{FILE}=-");
-        } else if args[at] == FILE && args.get(at + 1).is_some_and(|value| value == named) {
-            args[at + 1] = "-".to_owned();
+    for option in FILES {
+        let joined = format!("{option}={named}");
+        for at in 0..args.len() {
+            if args[at] == joined {
+                args[at] = format!("{option}=-");
+            } else if args[at] == option && args.get(at + 1).is_some_and(|value| value == named) {
+                args[at + 1] = "-".to_owned();
+            }
         }
     }
     Ok(opened)

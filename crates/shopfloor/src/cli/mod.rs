@@ -53,6 +53,7 @@ mod take;
 mod timers;
 mod troubles;
 mod up;
+mod vault;
 mod verify;
 
 pub(crate) use authority::refused;
@@ -127,6 +128,7 @@ enum Command {
     MergeQueue(merge_queue::MergeQueueArgs),
     Rescue(rescue::RescueArgs),
     Gc(gc::GcArgs),
+    Vault(vault::VaultArgs),
     Session(session::SessionArgs),
     Verify(verify::VerifyArgs),
     Marker(marker::MarkerArgs),
@@ -150,6 +152,7 @@ impl Command {
     fn file(&self) -> Option<&Path> {
         match self {
             Command::Issue(args) => args.file(),
+            Command::Vault(args) => args.file(),
             _ => None,
         }
     }
@@ -258,6 +261,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Statusline => statusline::run(),
         Command::Step(args) => step::run(context, args),
         Command::Up(args) => up::run(context, &args),
+        Command::Vault(args) => vault::run(context, args),
         Command::Verify(args) => verify::run(context, args),
     }
 }

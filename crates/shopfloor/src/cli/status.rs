@@ -7,7 +7,7 @@ use shopfloor_core::state::{Floor, Job};
 use shopfloor_core::text::one_line;
 use shopfloor_desk::view::job::{self, JobView};
 use shopfloor_desk::view::status::{ProjectView, StatusView, WaitingView, jobs, waiting};
-use shopfloor_desk::view::trouble;
+use shopfloor_desk::view::{trouble, vault};
 use shopfloor_desk::{DaemonView, now};
 
 /// Show the floor: the daemon, jobs, the merge queue, and what waits and why
@@ -71,6 +71,10 @@ fn print_human(
         }
     }
     let several = floor.projects.len() > 1;
+    for request in vault::all(floor, None, 0) {
+        let name = if several { format!("{}, ", request.project) } else { String::new() };
+        output::line(format!("vault   {name}{}", one_line(&vault::in_short(request), 200)));
+    }
     let name = |project: &ProjectName, issue: IssueNumber| {
         if several { format!("{project}#{issue}") } else { format!("#{issue}") }
     };

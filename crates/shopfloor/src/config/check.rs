@@ -40,6 +40,7 @@ const TABLES: [&str; 19] = [
     "worktree",
     "config",
     "grants",
+    "vault",
 ];
 
 /// The keys whose values are one word of a few.
@@ -49,6 +50,7 @@ const WORDS: [&str; 9] =
 /// Serde takes an array for a struct, element by element in the order of its fields, and a table for
 /// an enum. Nobody means that, and an empty array would silently stand for all defaults.
 pub(super) fn shapes(source: &Source<'_>) -> Checked {
+    super::vault::shapes(source)?;
     shapes_in(source, source.tree().get_ref(), &mut Vec::new())
 }
 
@@ -256,6 +258,7 @@ pub(super) fn floor(source: &Source<'_>, config: &FloorConfig) -> Checked {
     for (project, grants) in &config.grants {
         env_names(source, &["grants", project.as_str(), "pass_env"], &grants.pass_env)?;
     }
+    super::vault::check(source, config)?;
     agents(source, &config.defaults.agents, &["defaults", "agents"])
 }
 
@@ -462,11 +465,12 @@ pub(super) fn env_names(source: &Source<'_>, path: &[&str], names: &[String]) ->
     for (index, name) in names.iter().enumerate() {
         if !is_env_name(name) {
             let index = index.to_string();
+            let key = path.last().copied().unwrap_or_default();
             return Err(source
                 .at_key(&[path, &[&index]].concat(), format!("{name:?} is not the name of a variable"))
-                .hint(
-                    "`pass_env` lists names only, such as \"HOME\"; the values come from the environment",
-                ));
+                .hint(format!(
+                    "`{key}` lists names only, such as \"HOME\"; the values come from the environment"
+                )));
         }
     }
     Ok(())

@@ -4,6 +4,7 @@ use super::agents::Agents;
 use super::grants::{Acceptance, Grants};
 use super::isolation::Isolation;
 use super::retention::Retention;
+use super::vault::Vault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shopfloor_core::ids::ProjectName;
@@ -22,6 +23,7 @@ pub struct FloorConfig {
     pub defaults: Defaults,
     pub compat: Compat,
     pub config: Acceptance,
+    pub vault: Vault,
     /// What each project may have of yours, by its name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, Grants>")]

@@ -35,6 +35,7 @@ mod settings;
 pub mod show;
 mod source;
 pub mod template;
+mod vault;
 
 /// The file in a repository.
 pub const FILE_NAME: &str = "shopfloor.toml";
@@ -55,6 +56,7 @@ pub use retention::{Keep, Retention};
 pub use roles::{RoleRights, Roles};
 pub use schedule::ScheduleConfig;
 pub use sessions::ProjectSessions;
+pub use vault::{Vault, VaultType};
 
 #[cfg(test)]
 mod tests;

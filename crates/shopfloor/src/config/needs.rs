@@ -27,7 +27,7 @@ pub fn warnings(config: &ProjectConfig, folder: &Path, env: &dyn Fn(&str) -> Opt
     lines
 }
 
-/// The variables that a project's file names, and the one that programs are found by. None if the file
+/// The variables that a project's file names, those that the vault gets, and the one that programs are found by. None if the file
 /// cannot be read.
 pub fn named_variables(checkout: &Path, floor: &FloorConfig) -> BTreeSet<String> {
     let Ok(config) = load::project(&checkout.join(FILE_NAME), floor) else { return BTreeSet::new() };
@@ -36,7 +36,7 @@ pub fn named_variables(checkout: &Path, floor: &FloorConfig) -> BTreeSet<String>
         SecretRef::Env(name) => Some(name.clone()),
         SecretRef::File(_) => None,
     });
-    passed.chain(secrets).chain(["PATH".to_owned()]).collect()
+    passed.chain(secrets).chain(floor.vault_secrets()).chain(["PATH".to_owned()]).collect()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Keys and certificates fit; what is longer is not a secret but some other file.
 const BYTES_MAX: u64 = 64 * 1024;
 /// The redactor leaves shorter values alone, so they could not be hidden.
-const CHARS_MIN: usize = 4;
+pub const CHARS_MIN: usize = 4;
 
 /// The values of a project's secrets, by name.
 #[derive(Clone, Default)]

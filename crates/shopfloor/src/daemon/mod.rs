@@ -38,6 +38,7 @@ use shopfloor_adapters::seed_files::SeedFiles;
 use shopfloor_adapters::setup::WorktreeSetup;
 use shopfloor_adapters::steps::TreeSteps;
 use shopfloor_adapters::terminal::tmux::Tmux;
+use shopfloor_adapters::vault::Fires;
 use shopfloor_core::event::Event;
 use shopfloor_core::state::Floor;
 use shopfloor_desk::{Desk, Error, Exit, Result};
@@ -293,6 +294,7 @@ fn ports(
         }),
         archive: Arc::new(desk.archive()?),
         notices: Arc::new(Commands { layout: layout.clone(), configs: projects.notice_lookup() }),
+        vault: Arc::new(Fires { layout: layout.clone(), configs: projects.vault_lookup() }),
     })
 }
 

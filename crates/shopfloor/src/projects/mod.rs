@@ -22,6 +22,7 @@ use shopfloor_adapters::jail::{Isolation, Network};
 use shopfloor_adapters::notices::{NoticeConfig, NoticeConfigs};
 use shopfloor_adapters::setup::{SetupConfig, SetupConfigs};
 use shopfloor_adapters::steps::Verifiers;
+use shopfloor_adapters::vault::{VaultConfig, VaultConfigs};
 use shopfloor_core::allow::Allowed;
 use shopfloor_core::ci::SkipPaths;
 use shopfloor_core::effect::VerifyStep;
@@ -214,11 +215,11 @@ impl Projects {
         events
     }
 
-    /// The floor's configuration, with what it grants now.
+    /// The floor's configuration, with what it grants, and has in its vault, now.
     fn floor(&self) -> Result<Cow<'_, FloorConfig>, Error> {
         let Some(file) = &self.floor_file else { return Ok(Cow::Borrowed(&self.floor)) };
-        let FloorConfig { config, grants, .. } = config::load::floor(file)?;
-        Ok(Cow::Owned(FloorConfig { config, grants, ..(*self.floor).clone() }))
+        let FloorConfig { config, grants, vault, .. } = config::load::floor(file)?;
+        Ok(Cow::Owned(FloorConfig { config, grants, vault, ..(*self.floor).clone() }))
     }
 
     fn is_at(&self, project: &ProjectName, checkout: &Path) {
@@ -283,6 +284,8 @@ impl Projects {
         })?;
         let mut hidden: Vec<String> = secrets.iter().map(|(_, value)| value.to_owned()).collect();
         hidden.extend(self.passed_secrets(&config));
+        let vault = self.floor()?.vault_secrets();
+        hidden.extend(vault.iter().filter_map(|name| self.around.text(name)));
         // What was passed on before is still on screens.
         hidden
             .extend(self.known(&config.project.name).into_iter().flat_map(|old| old.hidden).take(HIDDEN_MAX));
@@ -318,8 +321,10 @@ impl Projects {
     /// names of those that differ, and what follows.
     pub fn told(&self, mut variables: BTreeMap<String, Option<String>>) -> (Vec<String>, Vec<Event>) {
         let checkouts = self.checkouts.read().unwrap_or_else(|broken| broken.into_inner()).clone();
+        // What the vault gets counts as the floor's file has it now.
+        let floor = self.floor().unwrap_or(Cow::Borrowed(&*self.floor));
         let named: BTreeSet<String> =
-            checkouts.values().flat_map(|checkout| named_variables(checkout, &self.floor)).collect();
+            checkouts.values().flat_map(|checkout| named_variables(checkout, &floor)).collect();
         variables.retain(|name, _| named.contains(name));
         let changed = self.around.change(variables);
         let mut events = Vec::new();
@@ -488,6 +493,42 @@ impl Projects {
                 checkout: project.checkout,
             })
         })
+    }
+
+    /// What the vault's fires are carried out with: as `floor.toml` and the environment have it at that moment.
+    pub fn vault_lookup(&self) -> VaultConfigs {
+        let projects = self.clone();
+        Arc::new(move |name, of| {
+            let spec = projects.floor().map_err(|e| e.message)?.vault_spec(of);
+            let project = projects
+                .get(name)
+                .ok_or_else(|| format!("the configuration of project {name} is not to be had"))?;
+            let names = spec.iter().flat_map(|spec| &spec.secrets);
+            let secrets: Result<Vec<(String, String)>, String> =
+                names.map(|name| Ok((name.clone(), projects.vault_secret(name)?))).collect();
+            let values = secrets.iter().flatten().map(|(_, value)| value.clone());
+            let hidden = project.hidden.iter().cloned().chain(known_keys()).chain(values);
+            Ok(VaultConfig {
+                redactor: Redactor::new(hidden),
+                spec,
+                secrets,
+                env: clean_env(projects.around.all(), &[]),
+                checkout: project.checkout,
+            })
+        })
+    }
+
+    fn vault_secret(&self, name: &str) -> Result<String, String> {
+        let value = self.around.text(name).ok_or_else(|| {
+            format!("the variable {name} is not set: set it, and run `shopfloor up` again, which tells a daemon that runs")
+        })?;
+        match value.chars().count() < secrets::CHARS_MIN {
+            true => Err(format!(
+                "{name} is shorter than {} characters, and could not be hidden",
+                secrets::CHARS_MIN
+            )),
+            false => Ok(value),
+        }
     }
 
     pub fn agent_lookup(&self) -> AgentConfigs {

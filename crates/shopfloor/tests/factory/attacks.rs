@@ -18,6 +18,8 @@ person merge-queue pause
 person merge-queue accept
 person merge-queue remove 1
 person cancel 1
+person vault approve 1
+person vault list
 person take 1
 person pause
 person issue close 1
@@ -31,7 +33,7 @@ person gc
 person down
 tmux -S "$SHOPFLOOR_HOME/tmux.sock" run-shell "SHOPFLOOR_HOME='$OUT/alias' PATH='$PATH' shopfloor --project sample issue close 1; echo \$? from-tmux >> '$OUT/codes'" || true
 "#;
-const ATTEMPTS: usize = 21;
+const ATTEMPTS: usize = 23;
 
 /// `attempts`: also those whose exit code nobody saw.
 fn all_refused(floor: &Floor, who: &str, attempts: usize) {

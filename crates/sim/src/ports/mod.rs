@@ -7,6 +7,7 @@ mod forge;
 mod merger;
 pub mod schedules;
 pub mod steps;
+pub mod vault;
 mod workspace;
 
 use crate::world::{Mutation, Shared};
@@ -33,6 +34,7 @@ pub fn ports(world: &Shared) -> Ports {
         schedules: Arc::new(schedules::FakeSchedules(world.clone())),
         escalations: Arc::new(Record(world.clone())),
         notices: Arc::new(FakeNotices(world.clone())),
+        vault: Arc::new(vault::FakeVault(world.clone())),
         archive: Arc::new(FakeArchive(world.clone())),
     }
 }

@@ -56,6 +56,7 @@ impl Sim {
                 let timed = timed || s.status.as_ref().is_some_and(works);
                 s.state != SessionState::Live || !timed
             })
+            && floor.requests.iter().all(|r| !r.is_live())
             && floor.jobs.iter().filter(|j| j.is_live()).all(waits)
             && floor.entries.iter().all(|e| !e.state.is_live() || behind(e))
     }

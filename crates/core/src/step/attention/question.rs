@@ -71,7 +71,10 @@ impl Turn<'_> {
         text: &str,
         meant: Option<QuestionId>,
     ) {
-        if meant.is_some_and(|question| self.answer_query(project, question, text)) {
+        let taken = |question| {
+            self.answer_query(project, question, text) || self.vault_answered(project, question, text)
+        };
+        if meant.is_some_and(taken) {
             return;
         }
         let of_job = |job: &&Job| match issue {

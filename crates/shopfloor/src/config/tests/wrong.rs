@@ -644,3 +644,50 @@ shopfloor.toml:6:21: the label "Backlog" differs from "backlog" only in capitals
         assert!(error.to_string().contains("cannot be one"), "{label}: {error}");
     }
 }
+
+#[test]
+fn the_vaults_types_are_checked() {
+    let declared = |lines: &str| {
+        format!("[vault.types.deploy]\nrun = [\"deploy\"]\nrisk = \"low\"\nreversible = true\n{lines}")
+    };
+    check_floor(
+        &declared("schema = { type = \"object\", patern = \"^a\" }\n"),
+        r#"
+floor.toml:5:30: unknown key `patern` in [vault.types.deploy.schema]
+  5 | schema = { type = "object", patern = "^a" }
+    |                             ^^^^^^
+  hint: valid keys here: title, description, type, enum, properties, required, additionalProperties, items, minItems, maxItems, minLength, maxLength, minimum, maximum"#,
+    );
+    let run = |argument: &str| declared("").replace("[\"deploy\"]", &format!("[\"deploy\", \"{argument}\"]"));
+    let optional = "schema = { type = \"object\", properties = { version = { type = \"string\" } } }\n";
+    for (text, why) in [
+        (declared("").replace("risk = \"low\"\n", ""), "missing key `risk` in [vault.types.deploy]"),
+        (declared("").replace("\"low\"", "\"tiny\""), "unknown value \"tiny\""),
+        (declared("").replace("[\"deploy\"]", "[]"), "names no program"),
+        (declared("").replace("\"deploy\"", "\"bin/deploy\""), "by a part of its path"),
+        (declared("").replace("\"deploy\"", "\"{payload.program}\""), "takes the program from the payload"),
+        (run("--v={payload.version}"), "only a whole argument"),
+        (run("{payload.version}"), "no payload has to have that"),
+        (format!("{}{optional}", run("{payload.version}")), "no payload has to have that"),
+        (declared("schema = []\n"), "a schema: expected a table, found an array"),
+        (declared("schema = { properties = { a = [] } }\n"), "a schema: expected a table, found an array"),
+        (declared("secrets = [\"$TOKEN\"]\n"), "is not the name of a variable"),
+        (declared("timeout = \"0s\"\n"), "`timeout` must be longer than nothing"),
+        (declared("cwd = \"work\"\n"), "must be an absolute path"),
+        (declared("secrets = [\"T\"]\n[grants.web]\npass_env = [\"T\"]\n"), "is a secret of the vault"),
+        ("[vault]\ntypes = { deploy = [] }\n".to_owned(), "expected a table, found an array"),
+        ("[vault.types.\"Do it\"]\nrun = [\"x\"]\n".to_owned(), "type \"Do it\" is not valid"),
+    ] {
+        let error = load::floor_from(Path::new("floor.toml"), &text).expect_err(&text).to_string();
+        assert!(error.contains(why), "of {text}: {error}");
+        assert!(error.starts_with("floor.toml:"), "it has a place: {error}");
+    }
+    let good = format!(
+        "{}schema = {{ type = \"object\", required = [\"version\"], properties = {{ version = {{ enum = [\"1\", \"2\"] }} }} }}\n",
+        run("{payload.version}")
+    );
+    let floor = load::floor_from(Path::new("floor.toml"), &good).expect("good");
+    let spec = floor.vault_spec(&"deploy".parse().expect("a name")).expect("declared");
+    assert!(spec.schema.is_some() && !spec.idempotent);
+    assert_eq!(load::floor_from(Path::new("floor.toml"), &show::as_toml(&floor)).expect("again"), floor);
+}
