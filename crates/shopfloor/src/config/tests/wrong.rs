@@ -653,7 +653,7 @@ fn the_vaults_types_are_checked() {
     check_floor(
         &declared("schema = { type = \"object\", patern = \"^a\" }\n"),
         r#"
-floor.toml:5:30: unknown key `patern` in [vault.types.deploy.schema]
+floor.toml:5:29: unknown key `patern` in [vault.types.deploy.schema]
   5 | schema = { type = "object", patern = "^a" }
     |                             ^^^^^^
   hint: valid keys here: title, description, type, enum, properties, required, additionalProperties, items, minItems, maxItems, minLength, maxLength, minimum, maximum"#,
