@@ -20,7 +20,7 @@ use toml::de::{DeTable, DeValue};
 type Checked = Result<(), ConfigError>;
 
 /// The keys whose values are tables, in either file.
-const TABLES: [&str; 19] = [
+const TABLES: [&str; 20] = [
     "schedules",
     "project",
     "forge",
