@@ -2,14 +2,22 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use shopfloor_core::state::{Agent, Entry, Floor, Issue, Job, Request, Session, Shelvable, WorkRecord};
+use shopfloor_core::state::{Agent, Entry, Floor, Issue, Job, Request, Run, Session, Shelvable, WorkRecord};
 use shopfloor_core::table::{Record, Table};
 use shopfloor_store::{Row, ShelvedRow, Store, StoreError, StoreResult};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kinds of rows that may be on the shelf.
-pub const SHELVED: [&str; 7] =
-    [Issue::KIND, Job::KIND, Session::KIND, Agent::KIND, Entry::KIND, WorkRecord::KIND, Request::KIND];
+pub const SHELVED: [&str; 8] = [
+    Issue::KIND,
+    Job::KIND,
+    Session::KIND,
+    Agent::KIND,
+    Entry::KIND,
+    WorkRecord::KIND,
+    Request::KIND,
+    Run::KIND,
+];
 
 /// What a step changed.
 pub struct Changed {
@@ -105,6 +113,7 @@ pub fn take_down(floor: &mut Floor, rows: &[Row]) -> StoreResult<()> {
             "entry" => put_back(&mut floor.entries, row)?,
             "record" => put_back(&mut floor.records, row)?,
             "request" => put_back(&mut floor.requests, row)?,
+            "run" => put_back(&mut floor.runs, row)?,
             other => return Err(StoreError::Corrupt(format!("unknown kind of row {other:?} on the shelf"))),
         }
     }

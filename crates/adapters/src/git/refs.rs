@@ -169,7 +169,11 @@ impl Packed {
     fn read(dir: &Path) -> Packed {
         match theirs::read_to_string_in(dir, "packed-refs", LISTS_BYTES_MAX) {
             Ok(text) => Packed { text, whole: true },
-            Err(e) => Packed { text: String::new(), whole: e.kind() == ErrorKind::NotFound },
+            // None are packed, if there is a repository at all.
+            Err(e) => {
+                let whole = e.kind() == ErrorKind::NotFound && theirs::has_folder(dir, "refs");
+                Packed { text: String::new(), whole }
+            }
         }
     }
 

@@ -26,7 +26,7 @@ shopfloor phase failed --detail enough
 /// `script`: what a deployment does.
 fn floor(agent: &str, script: &str) -> Floor {
     let mut floor = Floor::new(&format!(
-        "[review]\nrequired = false\n[agents.dev]\nruntime = \"generic\"\ncommand = [\"sh\", \"-c\", '''{agent}''']\n"
+        "[review]\nrequired = false\n[roles.dev]\nmay = [\"vault.request\"]\n[agents.dev]\nruntime = \"generic\"\ncommand = [\"sh\", \"-c\", '''{agent}''']\n"
     ));
     floor.env.push(("DEPLOY_TOKEN".into(), SECRET.into()));
     std::fs::create_dir_all(floor.home().join("out")).expect("made");

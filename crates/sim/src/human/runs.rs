@@ -2,7 +2,7 @@
 
 use crate::world::World;
 use shopfloor_core::event::{Event, RunAsk};
-use shopfloor_core::ids::{FormulaName, ProjectName, Role, StepId};
+use shopfloor_core::ids::{FormulaName, ProjectName, Role, RunNumber, StepId};
 use shopfloor_core::recipe::{Context, Recipe, Step};
 use shopfloor_core::state::{Floor, OnMissed, Run, Schedule, SchedulePlan};
 use std::collections::BTreeMap;
@@ -22,7 +22,8 @@ impl World {
 
     pub(super) fn cancel_run(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
         let live: Vec<_> = floor.runs.iter().filter(|run| run.is_live()).map(|run| run.number).collect();
-        let run = *self.rng.pick(&live)?;
+        // One that is over, and may be on the shelf, is cancelled in vain.
+        let run = if self.rng.permille(150) { RunNumber(1) } else { *self.rng.pick(&live)? };
         self.saw("run cancelled");
         self.say(format!("person cancels run {run}"));
         Some(Event::RunCancelled { project: project.clone(), run })
