@@ -3,6 +3,7 @@
 
 use clap::{Command, CommandFactory};
 use shopfloor::cli::Cli;
+use shopfloor::config::formula::Formula;
 use shopfloor::config::{FloorConfig, load};
 use std::path::{Path, PathBuf};
 
@@ -138,6 +139,7 @@ fn every_configuration_that_is_shown_loads() {
             let loaded = match info {
                 "toml" => load::project_from(Path::new(&file), &whole(&example), &FloorConfig::default())
                     .map(|_| ()),
+                "toml formula" => Formula::parse(Path::new("example.toml"), example.as_bytes()).map(|_| ()),
                 "toml floor" => load::floor_from(Path::new(&file), &example).map(|_| ()),
                 _ => continue,
             };
