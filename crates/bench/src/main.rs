@@ -50,7 +50,7 @@ impl Bench {
 type Part = fn(&Bench, &mut Report) -> Result<()>;
 
 /// Each with its option. Without any, all are measured but the long ones.
-const PARTS: [(&str, Part); 13] = [
+const PARTS: [(&str, Part); 14] = [
     ("--queue", queue),
     ("--forge", first_reading),
     ("--past", growth::past::measure),
@@ -64,11 +64,12 @@ const PARTS: [(&str, Part); 13] = [
     ("--starts", cost::starts::measure),
     ("--clients", cost::clients::measure),
     ("--together", cost::together::measure),
+    ("--schedules", cost::schedules::measure),
 ];
 /// What grows with what: `--growth`.
 const GROWTH: [&str; 7] = ["--past", "--pulls", "--chain", "--refs", "--floors", "--files", "--jobs"];
 /// What one of something costs: `--cost`.
-const COST: [&str; 4] = ["--issue", "--starts", "--clients", "--together"];
+const COST: [&str; 5] = ["--issue", "--starts", "--clients", "--together", "--schedules"];
 
 struct Args {
     bench: Bench,

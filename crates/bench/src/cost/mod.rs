@@ -2,5 +2,6 @@
 
 pub mod clients;
 pub mod issue;
+pub mod schedules;
 pub mod starts;
 pub mod together;
