@@ -2,7 +2,6 @@
 
 use crate::ids::{Epoch, IssueNumber, PrNumber, QuestionId, RequestType, ScheduleName, Sha, StepId, Target};
 use crate::planner::TreeId;
-use crate::policy::Policy;
 use crate::recipe::Recipe;
 use crate::state::Decision;
 use crate::vault::Spec;
