@@ -2,6 +2,7 @@
 //! its own. Everything that no capability covers is a person's to do.
 
 use crate::ids::Role;
+use crate::label::{ACTIONED, Label, UNREVIEWED, VISION, WATCHED};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -100,18 +101,38 @@ pub struct Rights {
 
 /// Enough for whoever means well, and no flood.
 const MAX_ISSUES: u32 = 10;
+/// Of what nobody asked for, people read so much.
+const FILED_MAX: u32 = 5;
 const MAX_CHANGES: u32 = 50;
 
 impl Rights {
-    /// What a role may unless the configuration says otherwise. A developer reports what it finds, and may ask; nobody
-    /// else does anything but look and do its own work.
+    /// What a role may unless the configuration says otherwise. A developer reports what it finds, and may ask; each of
+    /// the other agents may do what it is for. Nobody else does anything but look and do its own work.
     pub fn of(role: Role) -> Rights {
-        let may: &[Capability] = match role {
-            Role::DEV => &[Capability::CreateIssue, Capability::AskQuestion],
-            _ => &[],
+        use Capability::{AskQuestion, CloseIssue, CommentIssue, CreateIssue, LabelIssue, RequestVault};
+        let (may, labels, max_issues): (&[Capability], &[&str], u32) = match role {
+            Role::DEV | Role::ACTION => (&[CreateIssue, AskQuestion], &[], MAX_ISSUES),
+            Role::GARDENER => {
+                let may = &[CreateIssue, CommentIssue, LabelIssue, CloseIssue, AskQuestion];
+                (may, &[Label::Underspecified.as_str(), Label::TechDebt.as_str()], MAX_ISSUES)
+            }
+            Role::SUPERVISOR => (&[RequestVault, AskQuestion], &[], MAX_ISSUES),
+            Role::PREDICTOR => (&[CreateIssue], &[UNREVIEWED], FILED_MAX),
+            // It decides what is worked on: that is what it is switched on for.
+            Role::PLANNER => {
+                let may = &[CreateIssue, CommentIssue, LabelIssue, CloseIssue];
+                let labels =
+                    &[UNREVIEWED, WATCHED, ACTIONED, VISION, Label::Backlog.as_str(), Label::Action.as_str()];
+                (may, labels, FILED_MAX)
+            }
+            _ => (&[], &[], MAX_ISSUES),
         };
-        let (max_issues, max_changes) = (MAX_ISSUES, MAX_CHANGES);
-        Rights { may: may.iter().copied().collect(), labels: BTreeSet::new(), max_issues, max_changes }
+        Rights {
+            may: may.iter().copied().collect(),
+            labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+            max_issues,
+            max_changes: MAX_CHANGES,
+        }
     }
 
     pub fn allow(&self, capability: Capability) -> bool {
@@ -137,7 +158,7 @@ mod tests {
 
     #[test]
     fn whoever_is_not_known_only_looks_and_does_its_own() {
-        let other: Role = "predictor".parse().expect("a name");
+        let other: Role = "auditor".parse().expect("a name");
         for role in [Role::REVIEW, other] {
             let rights = Rights::of(role);
             assert!(Capability::OF_ALL.iter().all(|capability| rights.allow(*capability)), "{role}");
@@ -146,5 +167,9 @@ mod tests {
         let dev = Rights::of(Role::DEV);
         assert!(dev.allow(Capability::CreateIssue) && !dev.allow(Capability::LabelIssue));
         assert!(dev.labels.is_empty(), "it starts nothing");
+        for role in Role::OTHERS.into_iter().filter(|role| *role != Role::PLANNER) {
+            let starts = [Label::Backlog, Label::Action].map(Label::as_str);
+            assert!(!Rights::of(role).labels.iter().any(|label| starts.contains(&label.as_str())), "{role}");
+        }
     }
 }

@@ -2,6 +2,13 @@
 
 use std::fmt;
 
+/// A prediction that nobody has looked at; one that is watched; one that was acted on or dismissed.
+pub const UNREVIEWED: &str = "prediction/unreviewed";
+pub const WATCHED: &str = "prediction/backlog";
+pub const ACTIONED: &str = "prediction/actioned";
+/// What the project is for, in large.
+pub const VISION: &str = "vision";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
     /// Somebody wants the issue worked on.
@@ -16,16 +23,19 @@ pub enum Label {
     Priority,
     /// A review found it in passing.
     TechDebt,
+    /// Something to be done by a formula, not by a change of the code alone.
+    Action,
 }
 
 impl Label {
-    pub const ALL: [Label; 6] = [
+    pub const ALL: [Label; 7] = [
         Label::Backlog,
         Label::InProgress,
         Label::Blocked,
         Label::Underspecified,
         Label::Priority,
         Label::TechDebt,
+        Label::Action,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -36,6 +46,7 @@ impl Label {
             Label::Underspecified => "underspecified",
             Label::Priority => "priority",
             Label::TechDebt => "tech-debt",
+            Label::Action => "action",
         }
     }
 }

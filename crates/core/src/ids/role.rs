@@ -61,6 +61,14 @@ impl Role {
     pub const REVIEW: Role = Role::built_in("review");
     /// The roles that the factory gives work to.
     pub const STAFF: [Role; 2] = [Role::DEV, Role::REVIEW];
+    pub const GARDENER: Role = Role::built_in("gardener");
+    pub const SUPERVISOR: Role = Role::built_in("supervisor");
+    pub const PREDICTOR: Role = Role::built_in("predictor");
+    pub const PLANNER: Role = Role::built_in("planner");
+    pub const ACTION: Role = Role::built_in("action");
+    /// The other agents: each is a formula of the same name that is built in, and works only once a person switched it on.
+    pub const OTHERS: [Role; 5] =
+        [Role::GARDENER, Role::SUPERVISOR, Role::PREDICTOR, Role::PLANNER, Role::ACTION];
 
     /// What is stored without a role was a developer's.
     pub fn dev() -> Role {

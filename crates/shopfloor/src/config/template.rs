@@ -240,6 +240,39 @@ max_jobs = 1
 # How long the worktree of an issue that did not land is kept.
 # keep_worktrees = "14d"
 
+# The other agents, switched off: `shopfloor agents enable NAME` switches one on. Each starts only if there is something
+# for it to do, may only do what it is for ([roles.NAME] says otherwise), and is a formula that `.shopfloor/formulas`
+# can replace.
+
+# Tidies the backlog twice a day: duplicates, issues that are vague, too large, stale or blocked for no reason.
+[schedules.gardener]
+formula = "gardener"
+cron = "0 6,18 * * *"
+enabled = false
+
+# Looks at the machine and the floor every 20 minutes, and into what the factory cannot explain by itself.
+[schedules.supervisor]
+formula = "supervisor"
+cron = "*/20 * * * *"
+on_missed = "skip"
+enabled = false
+
+# Reads trends from the journal every morning, and files at most 5 predictions.
+[schedules.predictor]
+formula = "predictor"
+cron = "0 6 * * *"
+tz = "UTC"
+enabled = false
+
+# Plans once a week from VISION.md, RESOURCES.md and the predictions: at most 5 issues, and its notes as a change.
+[schedules.planner]
+formula = "planner"
+cron = "0 7 * * mon"
+tz = "UTC"
+enabled = false
+
+# Does what issues labelled `action` ask for. `shopfloor agents enable action` adds [agents.action].
+
 # Secrets are never written here, only where to find them. Their values are hidden in logs.
 # [secrets]
 # MY_TOKEN = { env = "MY_TOKEN" }
