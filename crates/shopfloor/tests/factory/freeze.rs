@@ -95,7 +95,7 @@ fn queue(floor: &Floor, adds: &[&[&str]]) {
 
 #[test]
 fn one_that_is_alone_lands_by_itself() {
-    let floor = floor(&format!("{PEOPLE}[merge]\nslots = 2\n"));
+    let floor = floor(&format!("{PEOPLE}[merge]\nslots = 1\n"));
     queue(&floor, &[&["a"], &["b"], &["c", "--alone"], &["d"], &["e"]]);
     let moves = moves(&floor);
     assert!(moves.contains(&vec!["c.txt".to_owned()]), "{moves:?}");
