@@ -118,6 +118,9 @@ pub struct VerifyStep {
     pub step: StepId,
     pub attempt: u32,
     pub role: Role,
+    /// The issue that the run is for, if it is for one: its worktree is named after that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue: Option<IssueNumber>,
     /// The verifier.
     pub verify: String,
 }
@@ -131,6 +134,14 @@ pub struct PlanRun {
     /// The time for which something is to be run.
     #[serde(default)]
     pub due: Option<Time>,
+}
+
+/// What an issue asks for that a formula is to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanAction {
+    pub job: JobId,
+    pub project: ProjectName,
+    pub issue: IssueNumber,
 }
 
 /// What came of that.
@@ -160,6 +171,8 @@ pub struct RunStep {
     pub step: StepId,
     pub attempt: u32,
     pub role: Role,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue: Option<IssueNumber>,
     pub command: Vec<String>,
     pub timeout: Duration,
 }
@@ -182,6 +195,8 @@ pub enum Action {
     },
     StartSession(StartSession),
     PlanRun(PlanRun),
+    /// Read what an issue asks for, and fill its formula in.
+    PlanAction(PlanAction),
     /// Run the command of a run's step in its worktree.
     RunStep(RunStep),
     /// Stop the command of a run's step: nobody wants its answer any more.
@@ -189,12 +204,17 @@ pub enum Action {
         project: ProjectName,
         role: Role,
         run: RunNumber,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        issue: Option<IssueNumber>,
     },
     /// Have a verifier look at a step that an agent says is done.
     VerifyStep(VerifyStep),
     /// Check whether the project's agents could be started: clients, keys, settings.
     CheckAgents {
         project: ProjectName,
+        /// Besides those that the factory always gives work to.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        others: Vec<Role>,
     },
     /// Snapshot the worktree, end the session's process tree, verify.
     EndSession {

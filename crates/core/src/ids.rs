@@ -10,7 +10,7 @@ mod role;
 pub use assignment::{Assignment, agent_name, short_name, tmux_name};
 pub use formula::{FormulaName, RequestType, ScheduleName, StepId};
 pub use hand::HandName;
-pub use role::{Checkout, Duty, Profile, Role, role_names};
+pub use role::{Checkout, Duty, Profile, Role, role_names, staff_and};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -201,6 +201,8 @@ pub struct Policy {
     pub withheld: Vec<String>,
     /// What the agents of a role may do; of a role that is not named, what is usual.
     pub roles: BTreeMap<Role, Rights>,
+    /// Whether issues that ask for an action are carried out.
+    pub actions: bool,
 }
 
 impl Policy {
@@ -297,6 +299,7 @@ impl Default for Policy {
             trouble_after: 240 * MINUTE,
             withheld: Vec::new(),
             roles: BTreeMap::new(),
+            actions: false,
         }
     }
 }

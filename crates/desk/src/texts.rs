@@ -8,6 +8,10 @@ pub fn label_missing(label: Label) -> String {
     format!("label {label} is missing")
 }
 
+pub fn no_actions() -> &'static str {
+    "nobody carries out actions: `shopfloor agents enable action`"
+}
+
 pub fn label_set(label: Label) -> String {
     format!("label {label} is set")
 }

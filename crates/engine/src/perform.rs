@@ -10,9 +10,9 @@ use crate::ports::{
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use crate::pull;
 use shopfloor_core::effect::outcome;
-use shopfloor_core::effect::{Action, AgentTrouble, Outcome, StartSession, Tidy};
+use shopfloor_core::effect::{Action, AgentTrouble, Outcome, PlanAction, StartSession, Tidy};
 use shopfloor_core::forge::Subject;
-use shopfloor_core::ids::{Assignment, Duty, Epoch, PrNumber, ProjectName, Role, Sha};
+use shopfloor_core::ids::{Assignment, Duty, Epoch, PrNumber, ProjectName, Role, Sha, staff_and};
 use shopfloor_core::planner::TrialId;
 use shopfloor_core::protected::Protected;
 use std::cell::Cell;
@@ -61,7 +61,7 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             })
         }
         Action::StartSession(start) => start_session(ports, start),
-        Action::CheckAgents { project } => check_agents(ports, project),
+        Action::CheckAgents { project, others } => check_agents(ports, project, others),
         Action::EndSession { role, project, assignment, epoch, .. } => {
             end_session(ports, &Tree::of_job(project, *role, *assignment), *epoch)
         }
@@ -69,16 +69,21 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             checkpoint(ports, &Tree::of_job(project, *role, *assignment).onto(target.as_ref()), branch)
         }
         Action::PlanRun(plan) => Ok(Outcome::RunPlanned(ports.schedules.plan(plan)?)),
+        Action::PlanAction(PlanAction { project, issue, .. }) => {
+            let text = ports.forges.of(project)?.issue_text(*issue)?;
+            let what = ports.schedules.action(project, &text)?;
+            Ok(Outcome::RunPlanned(outcome::RunPlanned { next: None, what }))
+        }
         Action::RunStep(step) => {
-            let tree = Tree::of_run(&step.project, step.role, step.run);
+            let tree = Tree::of_run(&step.project, step.role, step.run, step.issue);
             Ok(Outcome::StepRan(ports.steps.run(&tree, step)?))
         }
-        Action::StopStep { project, role, run } => {
-            ports.steps.stop(project, *role, *run)?;
+        Action::StopStep { project, role, run, issue } => {
+            ports.steps.stop(&Tree::of_run(project, *role, *run, *issue))?;
             Ok(Outcome::Done)
         }
         Action::VerifyStep(claim) => {
-            let tree = Tree::of_run(&claim.project, claim.role, claim.run);
+            let tree = Tree::of_run(&claim.project, claim.role, claim.run, claim.issue);
             Ok(Outcome::StepVerified(ports.steps.verify(&tree, claim)?))
         }
         Action::RingInbox { epoch, message } => {
@@ -326,9 +331,9 @@ fn chain(built: Built) -> Outcome {
     }
 }
 
-fn check_agents(ports: &Ports, project: &ProjectName) -> PortResult<Outcome> {
+fn check_agents(ports: &Ports, project: &ProjectName, others: &[Role]) -> PortResult<Outcome> {
     let mut troubles = Vec::new();
-    for role in Role::STAFF {
+    for role in staff_and(others) {
         let why = ports.agents.trouble(project, role)?;
         troubles.extend(why.map(|why| AgentTrouble { role, why }));
     }
@@ -356,7 +361,7 @@ fn start_session(ports: &Ports, start: &StartSession) -> PortResult<Outcome> {
     };
     let mut briefing = brief(&*ports.workspace, &*ports.forges.of(&start.project)?, start, ready.path)?;
     if let Some(task) = &start.task {
-        briefing.context = ports.steps.context(&tree, &task.context)?;
+        briefing.context = ports.steps.context(&tree, task.run, &task.context)?;
     }
     briefing.notes = ready.notes.into_iter().chain(outfit.notes).collect();
     briefing.port = outfit.port;

@@ -13,8 +13,8 @@ use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::outcome::{Amount, Packed, Pruned, RunPlanned, StepRan, StepVerified};
 use shopfloor_core::effect::{
     BuiltLanding, ChainEntry, ChainLink, CiAbout, CiPurpose, CiReport, CommandEnd, CommitSource, Conflict,
-    EntryBranch, Fire, Fired, LandedEntry, LandingStep, MovedBranch, PlanRun, ProcessId, Review, RunStep,
-    StartSession, Taken, Telling, Tidy, VerifyStep,
+    EntryBranch, Fire, Fired, LandedEntry, LandingStep, MovedBranch, PlanRun, PlannedRun, ProcessId, Review,
+    RunStep, StartSession, Taken, Telling, Tidy, VerifyStep,
 };
 use shopfloor_core::ids::{
     Assignment, EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, RunNumber,
@@ -451,6 +451,8 @@ pub struct Escalation<'a> {
 /// When schedules are due, and what is to be run then.
 pub trait Schedules: Send + Sync {
     fn plan(&self, plan: &PlanRun) -> PortResult<RunPlanned>;
+    /// What an issue asks for that is labelled as an action: ready, or why it cannot be done.
+    fn action(&self, project: &ProjectName, text: &IssueText) -> PortResult<PlannedRun>;
 }
 
 /// What a run of a formula does by itself: commands, without a shell, in the run's worktree.
@@ -459,13 +461,13 @@ pub trait Steps: Send + Sync {
     fn run(&self, tree: &Tree, step: &RunStep) -> PortResult<StepRan>;
 
     /// Nobody waits for what a run has under way any more: its processes are ended.
-    fn stop(&self, project: &ProjectName, role: Role, run: RunNumber) -> PortResult<()>;
+    fn stop(&self, tree: &Tree) -> PortResult<()>;
 
     /// Whether what the step was to bring about is there, as one of the project's verifiers says.
     fn verify(&self, tree: &Tree, claim: &VerifyStep) -> PortResult<StepVerified>;
 
     /// What a run's agent is shown besides its steps, bounded.
-    fn context(&self, tree: &Tree, context: &Context) -> PortResult<String>;
+    fn context(&self, tree: &Tree, run: RunNumber, context: &Context) -> PortResult<String>;
 }
 
 /// What people and other tools are told outside the forge.

@@ -29,8 +29,9 @@ impl Tree {
         Tree { project: project.clone(), owner: Owner::Agent { role, assignment }, onto: None }
     }
 
-    pub fn of_run(project: &ProjectName, role: Role, run: RunNumber) -> Tree {
-        Tree::of_job(project, role, Assignment::Run(run))
+    /// `issue`: the one that the run is for, if it is for one.
+    pub fn of_run(project: &ProjectName, role: Role, run: RunNumber, issue: Option<IssueNumber>) -> Tree {
+        Tree::of_job(project, role, issue.map_or(Assignment::Run(run), Assignment::Issue))
     }
 
     pub fn of_hand(project: &ProjectName, name: HandName) -> Tree {

@@ -179,8 +179,8 @@ impl TmuxAgents {
         if let Some(issue) = start.assignment.issue() {
             set("ISSUE", issue.to_string().into());
         }
-        if let Some(run) = start.assignment.run() {
-            set("SHOPFLOOR_RUN", run.to_string().into());
+        if let Some(task) = &start.task {
+            set("SHOPFLOOR_RUN", task.run.to_string().into());
         }
         set("PHASE_FILE", phase_file.into());
         if let Some(port) = briefing.port {

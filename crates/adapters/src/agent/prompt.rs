@@ -71,7 +71,7 @@ pub fn render(
     let issue = issue.map_or_else(|| "none".to_owned(), |issue| issue.to_string());
     let pr = start.pr.unwrap_or_default().to_string();
     let title = of_people.map_or(&briefing.issue.title, |pull| &pull.text.title);
-    let run = start.assignment.run().map(|run| run.to_string()).unwrap_or_default();
+    let run = start.task.as_ref().map(|task| task.run.to_string()).unwrap_or_default();
     let formula = start.task.as_ref().map_or("", |task| task.formula.as_str());
     let values = [
         ("project", start.project.as_str()),
@@ -89,7 +89,7 @@ pub fn render(
         ("change", change.as_str()),
     ];
     let part = if of_people.is_some() { "-people" } else { "" };
-    let task = templates.fill((start.role, start.assignment), part, &values)?;
+    let task = templates.fill((start.role, start.task.is_some()), part, &values)?;
     Ok(Prompt { task, protocol: protocol(start, primary, delivery, templates)? })
 }
 
@@ -190,9 +190,9 @@ pub fn protocol(
     delivery: DeliveryMode,
     templates: &Templates,
 ) -> Result<String, String> {
-    let messages = texts::messages(delivery, start.assignment.run().is_some());
+    let messages = texts::messages(delivery, start.task.is_some());
     let values = [("branch", start.branch.as_str()), ("primary", primary), ("messages", messages.as_str())];
-    let text = templates.fill((start.role, start.assignment), "-protocol", &values)?;
+    let text = templates.fill((start.role, start.task.is_some()), "-protocol", &values)?;
     Ok(format!("{PROTOCOL}\n{text}"))
 }
 

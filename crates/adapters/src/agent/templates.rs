@@ -2,7 +2,7 @@
 //! floor's. A placeholder that nobody fills is an error, never an empty text.
 
 use shopfloor_core::fill;
-use shopfloor_core::ids::{Assignment, Role};
+use shopfloor_core::ids::Role;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -50,11 +50,11 @@ impl Templates {
     /// The template for a role's work, or a part of it such as `-protocol`, filled in. The error names the file.
     pub(super) fn fill(
         &self,
-        (role, assignment): (Role, Assignment),
+        (role, is_run): (Role, bool),
         part: &str,
         values: &fill::Values<'_>,
     ) -> Result<String, String> {
-        let own = if assignment.run().is_some() { OF_RUNS } else { role.profile().prompt };
+        let own = if is_run { OF_RUNS } else { role.profile().prompt };
         let (text, origin) = self.load(own, part)?;
         fill::text(&text, values).map_err(|e| {
             let known: Vec<String> = values.iter().map(|(name, _)| format!("{{{name}}}")).collect();
@@ -113,7 +113,6 @@ fn read(path: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shopfloor_core::ids::IssueNumber;
 
     #[test]
     fn the_projects_template_goes_before_the_floors_and_the_embedded() {
@@ -122,9 +121,8 @@ mod tests {
         let own =
             |name: &str, text: &str| BTreeMap::from([(format!("{PROMPTS}/{name}.md"), text.to_owned())]);
         let values = [("issue", "7"), ("messages", "m")];
-        let issue = Assignment::Issue(IssueNumber(7));
         let filled = |project: &BTreeMap<String, String>, role, part| {
-            Templates::new(project, floor.clone(), None).fill((role, issue), part, &values)
+            Templates::new(project, floor.clone(), None).fill((role, false), part, &values)
         };
         let none = BTreeMap::new();
         let protocol = filled(&none, Role::REVIEW, "-protocol").unwrap();
@@ -145,7 +143,7 @@ mod tests {
         assert!(filled(&none, Role::DEV, "").unwrap_err().contains("more than"));
         // One that was chosen has to be there, but not its parts.
         let chosen = |project: &BTreeMap<String, String>, role, part| {
-            Templates::new(project, floor.clone(), Some("careful".into())).fill((role, issue), part, &values)
+            Templates::new(project, floor.clone(), Some("careful".into())).fill((role, false), part, &values)
         };
         let missing = chosen(&none, Role::DEV, "").unwrap_err();
         assert!(missing.contains("no prompt template careful.md"), "{missing}");

@@ -2,6 +2,7 @@
 
 use super::{Ran, StepEnd, TreeSteps};
 use crate::host::theirs;
+use shopfloor_core::ids::RunNumber;
 use shopfloor_core::recipe::Context;
 use shopfloor_core::text::{fence, head, neutralise, one_line};
 use shopfloor_engine::ports::{PortResult, Tree};
@@ -16,9 +17,13 @@ const FILES_MAX: usize = 40;
 const ALL_BYTES_MAX: usize = 48 * 1024;
 
 /// All of it as one text, each part between fences that it cannot close, as far as there is room.
-pub(super) fn gather(steps: &TreeSteps, tree: &Tree, context: &Context) -> PortResult<String> {
+pub(super) fn gather(
+    steps: &TreeSteps,
+    (tree, run): (&Tree, RunNumber),
+    context: &Context,
+) -> PortResult<String> {
     let mut out = String::new();
-    for path in files(steps, tree, context)? {
+    for path in files(steps, (tree, run), context)? {
         let text = match theirs::read_to_string_in(&steps.layout.tree(tree), &path, READ_BYTES_MAX) {
             Ok(text) => text,
             Err(e) => format!("It cannot be shown: {e}"),
@@ -27,7 +32,7 @@ pub(super) fn gather(steps: &TreeSteps, tree: &Tree, context: &Context) -> PortR
     }
     for (at, argv) in context.commands.iter().enumerate() {
         let folder = steps.folders(tree).join(format!("context-{at}"));
-        let Ran { end, output } = steps.run_in(tree, &folder, argv, COMMAND_WITHIN)?;
+        let Ran { end, output } = steps.run_in((tree, run), &folder, argv, COMMAND_WITHIN)?;
         let how = if end == StepEnd::Passed { "" } else { ", which failed" };
         let said = if output.trim().is_empty() { "(nothing)" } else { &output };
         part(&mut out, &format!("What `{}` prints{how}", one_line(&argv.join(" "), 200)), said);
@@ -36,7 +41,11 @@ pub(super) fn gather(steps: &TreeSteps, tree: &Tree, context: &Context) -> PortR
 }
 
 /// The files that the patterns name, by the worktree's index and what is beside it.
-fn files(steps: &TreeSteps, tree: &Tree, context: &Context) -> PortResult<BTreeSet<String>> {
+fn files(
+    steps: &TreeSteps,
+    (tree, run): (&Tree, RunNumber),
+    context: &Context,
+) -> PortResult<BTreeSet<String>> {
     if context.files.is_empty() {
         return Ok(BTreeSet::new());
     }
@@ -44,7 +53,7 @@ fn files(steps: &TreeSteps, tree: &Tree, context: &Context) -> PortResult<BTreeS
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--"].map(str::to_owned).to_vec();
     argv.extend(context.files.iter().map(|pattern| format!(":(glob,top){pattern}")));
     let folder = steps.folders(tree).join("context-files");
-    let Ran { output, .. } = steps.run_in(tree, &folder, &argv, COMMAND_WITHIN)?;
+    let Ran { output, .. } = steps.run_in((tree, run), &folder, &argv, COMMAND_WITHIN)?;
     // A name that git quotes is one that nobody wants in a prompt.
     let names = output.lines().filter(|line| !line.is_empty() && !line.starts_with('"'));
     Ok(names.take(FILES_MAX).map(str::to_owned).collect())

@@ -19,7 +19,7 @@ use crate::layout::Layout;
 use crate::setup::{SetupConfig, SetupConfigs};
 use shopfloor_core::effect::outcome::{StepRan, StepVerified};
 use shopfloor_core::effect::{RunStep, VerifyStep};
-use shopfloor_core::ids::{ProjectName, Role, RunNumber};
+use shopfloor_core::ids::{ProjectName, RunNumber};
 use shopfloor_core::recipe::Context;
 use shopfloor_engine::ports::{Final, PortError, PortResult, Steps, Tree};
 use std::ffi::{OsStr, OsString};
@@ -68,15 +68,21 @@ impl TreeSteps {
     }
 
     /// Runs a program in the tree. `folder`: a place of its own, for what it leaves.
-    fn run_in(&self, tree: &Tree, folder: &Path, argv: &[String], timeout: Duration) -> PortResult<Ran> {
+    fn run_in(
+        &self,
+        (tree, run): (&Tree, RunNumber),
+        folder: &Path,
+        argv: &[String],
+        timeout: Duration,
+    ) -> PortResult<Ran> {
         let config = self.config(&tree.project)?;
-        self.run_with(tree, folder, argv, timeout, &config)
+        self.run_with((tree, run), folder, argv, timeout, &config)
             .map_err(|e| PortError::transient(format!("{}: {e}", argv.first().map_or("", String::as_str))))
     }
 
     fn run_with(
         &self,
-        tree: &Tree,
+        (tree, run): (&Tree, RunNumber),
         folder: &Path,
         argv: &[String],
         timeout: Duration,
@@ -86,7 +92,7 @@ impl TreeSteps {
         end_left(folder)?;
         let path = self.layout.tree(tree);
         let jail = Jail::of_tree(&config.isolation, &self.layout, tree)?.network(config.network);
-        let env = self.environment(tree, config, folder);
+        let env = self.environment(tree, run, config, folder);
         let marker = process::marker(MARKER, folder);
         let place =
             StepPlace { folder, tree: &path, env: &env, marker: marker.as_encoded_bytes(), jail: None };
@@ -120,15 +126,21 @@ impl TreeSteps {
         Ok(plain)
     }
 
-    fn environment(&self, tree: &Tree, config: &SetupConfig, folder: &Path) -> Vec<(OsString, OsString)> {
-        let run = tree.assignment().and_then(|assignment| assignment.run());
-        let run = run.map(|run| ("SHOPFLOOR_RUN", OsString::from(run.to_string())));
+    fn environment(
+        &self,
+        tree: &Tree,
+        run: RunNumber,
+        config: &SetupConfig,
+        folder: &Path,
+    ) -> Vec<(OsString, OsString)> {
+        let issue = tree.number().map(|issue| ("ISSUE", OsString::from(issue.to_string())));
         let ours = [
+            ("SHOPFLOOR_RUN", OsString::from(run.to_string())),
             ("PROJECT_NAME", OsString::from(tree.project.as_str())),
             ("SHOPFLOOR_WORKTREE", self.layout.tree(tree).into()),
             (MARKER, folder.into()),
         ];
-        let ours = ours.into_iter().chain(run).map(|(name, value)| (OsString::from(name), value));
+        let ours = ours.into_iter().chain(issue).map(|(name, value)| (OsString::from(name), value));
         let mut env = config.env.iter().cloned().chain(ours).collect();
         if config.isolation.is_on() {
             Jail::adjust(&mut env);
@@ -145,7 +157,7 @@ impl Steps for TreeSteps {
         if let Some(known) = record::load(&answer).map_err(failed)? {
             return Ok(known);
         }
-        let Ran { end, output } = self.run_in(tree, &folder, &step.command, step.timeout)?;
+        let Ran { end, output } = self.run_in((tree, step.run), &folder, &step.command, step.timeout)?;
         let (code, how) = match end {
             StepEnd::Passed => (Some(0), String::new()),
             StepEnd::Failed(code) => (Some(code), format!("exit code {code}")),
@@ -158,8 +170,8 @@ impl Steps for TreeSteps {
         Ok(ran)
     }
 
-    fn stop(&self, project: &ProjectName, role: Role, run: RunNumber) -> PortResult<()> {
-        let folders = self.folders(&Tree::of_run(project, role, run));
+    fn stop(&self, tree: &Tree) -> PortResult<()> {
+        let folders = self.folders(tree);
         let entries = match fs::read_dir(&folders) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries.map_err(PortError::transient)?,
@@ -178,12 +190,12 @@ impl Steps for TreeSteps {
         let own = self.layout.bin().join(OURS).display().to_string();
         let argv: Vec<String> = [own].into_iter().chain(judge).collect();
         let folder = self.folders(tree).join(format!("{}-claim-{}", claim.step, claim.attempt));
-        let Ran { end, output } = self.run_in(tree, &folder, &argv, VERIFY_WITHIN)?;
+        let Ran { end, output } = self.run_in((tree, claim.run), &folder, &argv, VERIFY_WITHIN)?;
         Ok(StepVerified { there: end == StepEnd::Passed, why: output.trim().to_owned() })
     }
 
-    fn context(&self, tree: &Tree, context: &Context) -> PortResult<String> {
-        context::gather(self, tree, context)
+    fn context(&self, tree: &Tree, run: RunNumber, context: &Context) -> PortResult<String> {
+        context::gather(self, (tree, run), context)
     }
 }
 

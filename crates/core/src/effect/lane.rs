@@ -24,6 +24,7 @@ impl Action {
             // In the worktree, so before whatever is done to that next.
             Action::RunStep(step) => format!("job:{}", step.job),
             Action::VerifyStep(claim) => format!("job:{}", claim.job),
+            Action::PlanAction(plan) => format!("job:{}", plan.job),
             Action::StopStep { run, .. } => format!("stop:{run}"),
             Action::PlanRun(plan) => format!("schedule:{}/{}", plan.project, plan.schedule),
             Action::CollectReview { epoch, .. } => format!("session:{epoch}"),
@@ -60,7 +61,7 @@ impl Action {
             Action::VerifyLanded { project, .. } => format!("landed:{project}"),
             Action::FindMerged { project, .. } => format!("merged:{project}"),
             Action::Tidy(tidy) => tidy_lane(&tidy.project),
-            Action::CheckAgents { project } => format!("agents:{project}"),
+            Action::CheckAgents { project, .. } => format!("agents:{project}"),
             Action::Escalate { project, .. } => format!("escalations:{project}"),
             Action::TakeCheckout { project } | Action::SyncCheckout { project, .. } => {
                 format!("checkout:{project}")
@@ -128,6 +129,7 @@ impl Action {
             Action::PrepareWorktree { .. } => "prepare_worktree",
             Action::StartSession(_) => "start_session",
             Action::PlanRun(_) => "plan_run",
+            Action::PlanAction(_) => "plan_action",
             Action::RunStep(_) => "run_step",
             Action::StopStep { .. } => "stop_step",
             Action::VerifyStep(_) => "verify_step",

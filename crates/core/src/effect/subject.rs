@@ -11,6 +11,7 @@ impl Action {
             Action::StartSession(start) => Some(&start.project),
             Action::RunStep(step) => Some(&step.project),
             Action::PlanRun(plan) => Some(&plan.project),
+            Action::PlanAction(plan) => Some(&plan.project),
             Action::Act(order) => Some(&order.project),
             Action::VerifyStep(claim) => Some(&claim.project),
             Action::Tell(telling) => Some(&telling.project),
@@ -45,7 +46,7 @@ impl Action {
             | Action::RetireBranch { project, .. }
             | Action::SyncCheckout { project, .. }
             | Action::TakeCheckout { project }
-            | Action::CheckAgents { project }
+            | Action::CheckAgents { project, .. }
             | Action::StopStep { project, .. }
             | Action::Tidy(Tidy { project, .. }) => Some(project),
         }
@@ -69,6 +70,7 @@ impl Action {
             Action::RunCi { issue, .. } | Action::RetireBranch { issue, .. } => *issue,
             Action::Tell(telling) => telling.issue,
             Action::Act(order) => order.what.issue(),
+            Action::PlanAction(plan) => Some(plan.issue),
             _ => None,
         }
     }

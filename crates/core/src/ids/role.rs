@@ -121,6 +121,11 @@ impl Role {
     }
 }
 
+/// Those that the factory always gives work to, and others.
+pub fn staff_and(others: &[Role]) -> impl Iterator<Item = Role> {
+    Role::STAFF.into_iter().chain(others.iter().copied())
+}
+
 /// Several roles, for people: `dev and review`.
 pub fn role_names(roles: &[Role]) -> String {
     roles.iter().map(Role::as_str).collect::<Vec<_>>().join(" and ")

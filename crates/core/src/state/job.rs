@@ -3,8 +3,9 @@
 use super::{Memo, SeenReview};
 use crate::ids::{
     Assignment, Duty, EntryId, Epoch, IssueNumber, JobId, PrNumber, ProjectName, QuestionId, QueueId, Role,
-    RunId, Sha, Target,
+    RunId, RunNumber, Sha, Target,
 };
+use crate::label::Label;
 use crate::policy::Policy;
 use crate::table::Record;
 use crate::time::Time;
@@ -171,6 +172,9 @@ pub struct Job {
     /// Who works on its branch.
     #[serde(default = "Role::dev")]
     pub role: Role,
+    /// The run by which an issue is carried that asks for an action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<RunNumber>,
     pub project: ProjectName,
     pub title: String,
     pub branch: String,
@@ -232,6 +236,7 @@ impl Job {
             id,
             assignment,
             role: Role::DEV,
+            action: None,
             project,
             title: String::new(),
             branch,
@@ -267,6 +272,18 @@ impl Job {
     /// The issue it carries.
     pub fn issue(&self) -> Option<IssueNumber> {
         self.assignment.issue()
+    }
+
+    /// The run that it carries out.
+    pub fn run(&self) -> Option<RunNumber> {
+        self.assignment.run().or(self.action)
+    }
+
+    /// The label by which its issue asks for work.
+    pub fn asked_by(&self) -> Label {
+        // Which formula it is, and so who carries it out, is not known at once.
+        let is_action = self.action.is_some() || (self.role == Role::ACTION && self.issue().is_some());
+        if is_action { Label::Action } else { Label::Backlog }
     }
 
     /// The number that it has on the forge, if it has one.

@@ -1,7 +1,7 @@
 //! Runs: formulas that are being carried out, and how far each is.
 
 use super::Floor;
-use crate::ids::{FormulaName, JobId, ProjectName, RunNumber, ScheduleName, StepId};
+use crate::ids::{FormulaName, IssueNumber, JobId, ProjectName, RunNumber, ScheduleName, StepId};
 use crate::recipe::{Context, Recipe, Step};
 use crate::table::Record;
 use crate::time::Time;
@@ -119,6 +119,9 @@ pub struct Run {
     pub by: String,
     #[serde(default)]
     pub schedule: Option<ScheduleName>,
+    /// The issue that asks for it: then its job is that issue's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue: Option<IssueNumber>,
     pub asked_at: Time,
     #[serde(default)]
     pub started_at: Option<Time>,
@@ -132,6 +135,26 @@ pub struct Run {
 record!(Run, "run", Runs, RunNumber, |r| r.number, |k| k.to_string());
 
 impl Run {
+    pub fn new(number: RunNumber, project: ProjectName, recipe: Recipe, by: String, now: Time) -> Run {
+        let steps = recipe.steps.iter().map(|step| {
+            let state = if step.skipped { StepState::Skipped } else { StepState::Open };
+            StepRecord { state, at: now, ..StepRecord::default() }
+        });
+        Run {
+            number,
+            project,
+            steps: steps.collect(),
+            recipe,
+            by,
+            schedule: None,
+            issue: None,
+            asked_at: now,
+            started_at: None,
+            spared_until: None,
+            state: RunState::Waiting,
+        }
+    }
+
     pub fn is_live(&self) -> bool {
         !matches!(self.state, RunState::Ended { .. })
     }
@@ -268,6 +291,6 @@ impl Floor {
 
     /// The run that a job carries out.
     pub fn run_of(&self, job: JobId) -> Option<&Run> {
-        self.runs.get(&self.jobs.get(&job)?.assignment.run()?)
+        self.runs.get(&self.jobs.get(&job)?.run()?)
     }
 }

@@ -94,6 +94,12 @@ impl super::Floor {
         self.staff.get(project)?.outage(role)
     }
 
+    /// The roles of a project that are out.
+    pub fn roles_out(&self, project: &ProjectName) -> Vec<Role> {
+        let outages = self.staff.get(project).into_iter().flat_map(|staff| &staff.outages);
+        outages.map(|outage| outage.role).collect()
+    }
+
     /// All outages, with their projects.
     pub fn outages(&self) -> impl Iterator<Item = (&ProjectName, &Outage)> {
         self.staff.iter().flat_map(|staff| staff.outages.iter().map(|outage| (&staff.project, outage)))

@@ -26,10 +26,15 @@ impl Turn<'_> {
                 self.setup_failed(*job, failed);
             }
             (Action::PlanRun(plan), Outcome::RunPlanned(planned)) => self.run_planned(plan, planned),
+            (Action::PlanAction(plan), Outcome::RunPlanned(planned)) => {
+                self.action_planned(plan, &planned.what)
+            }
             (Action::RunStep(step), Outcome::StepRan(ran)) => self.step_ran(step, ran),
             (Action::Act(order), Outcome::Acted(outcome::Acted { issue })) => self.acted(order, *issue),
             (Action::VerifyStep(claim), Outcome::StepVerified(seen)) => self.step_verified(claim, seen),
-            (Action::CheckAgents { project }, Outcome::AgentsChecked(seen)) => self.staff_seen(project, seen),
+            (Action::CheckAgents { project, others }, Outcome::AgentsChecked(seen)) => {
+                self.staff_seen(project, others, seen);
+            }
             (Action::StartSession(start), Outcome::SessionStarted(started)) => {
                 self.session_started(start, started);
             }
@@ -188,6 +193,7 @@ impl Turn<'_> {
                 }
             }
             Action::PlanRun(plan) => self.plan_impossible(plan, &reason),
+            Action::PlanAction(plan) => self.action_impossible(plan, &reason),
             Action::StartSession(start) => self.session_impossible(start, &reason),
             Action::Act(order) => self.act_impossible(order, why),
             Action::RunStep(RunStep { run, step, attempt, .. })
@@ -281,7 +287,9 @@ impl Turn<'_> {
             }
             Action::Checkpoint { job, .. } => self.stale(*job, reason),
             // Whoever is started next finds out.
-            Action::CheckAgents { project } => self.staff_seen(project, &outcome::AgentsChecked::default()),
+            Action::CheckAgents { project, .. } => {
+                self.staff_seen(project, &[], &outcome::AgentsChecked::default());
+            }
             // The message's own deadline reports it.
             Action::RingInbox { .. } => {}
         }

@@ -1,6 +1,7 @@
 //! Tests of the state machine, by topic. A [`Scene`] is a floor with one project and the effects
 //! that were ordered and not yet answered; a test says what happens and looks at the job's state.
 
+mod actions;
 mod acts;
 mod checks;
 mod deadlines;

@@ -4,8 +4,8 @@ use super::{files_in_words, span};
 use crate::effect::{EntryEnd, Telling};
 use crate::ids::{ActId, Assignment, Epoch, IssueNumber, JobId, PrNumber, QuestionId, Role, Sha};
 use crate::label::Label;
-use crate::state::{Asked, StoodOn};
-use crate::text::{fence, one_line};
+use crate::state::{Asked, Run, StoodOn};
+use crate::text::{fence, head, neutralise, one_line};
 use std::time::Duration;
 
 /// The text of an issue that a review suggests.
@@ -66,6 +66,8 @@ pub struct Ended<'a> {
     pub worktree: Option<(&'a str, &'a str)>,
     pub output: &'a str,
     pub session: Option<Epoch>,
+    /// The label that asks for it again.
+    pub asked_by: Label,
     pub next: Next,
 }
 
@@ -79,7 +81,7 @@ pub enum Next {
 }
 
 pub fn job_ended(ended: &Ended<'_>) -> String {
-    let Ended { job, issue, end, reason, rescue, worktree, output, session, next } = ended;
+    let Ended { job, issue, end, reason, rescue, worktree, output, session, asked_by, next } = ended;
     let mut body = format!("Job {job} ended {end}: {reason}\n");
     if let Some(rescue) = rescue {
         body.push_str(&format!("\nThe work is kept at `{rescue}`.\n"));
@@ -101,11 +103,29 @@ pub fn job_ended(ended: &Ended<'_>) -> String {
         Next::Nothing => {}
         Next::TriedAgain => body.push_str("\nIt is tried again: `on_failed` in [limits] says so.\n"),
         Next::Waits(label) => {
-            body.push_str(&format!(
-                "\nTo try again: remove the label `{label}` and add `{}`.\n",
-                Label::Backlog
-            ));
+            body.push_str(&format!("\nTo try again: remove the label `{label}` and add `{asked_by}`.\n"));
         }
+    }
+    body
+}
+
+const NOTE_BYTES_MAX: usize = 4 * 1024;
+
+/// What an action came to, in the words of those who carried it out.
+pub fn action_done(run: &Run, reason: &str) -> String {
+    let formula = &run.recipe.formula;
+    let mut body = format!("Run {} of the formula `{formula}` is through.\n", run.number);
+    if !reason.is_empty() {
+        body.push_str(&format!("\n{}\n", neutralise(reason)));
+    }
+    for (step, record) in run.steps().filter(|(_, record)| !record.note.trim().is_empty()) {
+        let note = head(&neutralise(record.note.trim()), NOTE_BYTES_MAX);
+        let fence = fence(&note);
+        body.push_str(&format!(
+            "\nStep `{}`, {}:\n\n{fence}text\n{note}\n{fence}\n",
+            step.id,
+            record.state.name()
+        ));
     }
     body
 }

@@ -155,6 +155,10 @@ pub fn step_is(run: RunNumber, step: &StepId, record: &StepRecord) -> String {
     format!("run {run}: step {step} is {}{note}", record.state.name())
 }
 
+pub fn action_not_waited_for() -> &'static str {
+    "what its issue asks for was read, but is no longer waited for"
+}
+
 pub fn step_not_waited_for(step: &StepId) -> String {
     format!("the command of step {step} ended, but is no longer waited for")
 }

@@ -378,6 +378,10 @@ pub fn by_schedule(schedule: &ScheduleName) -> String {
     format!("schedule {schedule}")
 }
 
+pub fn by_issue(issue: IssueNumber) -> String {
+    format!("issue #{issue}")
+}
+
 pub fn nothing_to_do() -> &'static str {
     "nothing to do"
 }

@@ -78,6 +78,13 @@ fn step(name: &str) -> StepId {
     name.parse().expect("an id")
 }
 
+/// Its agent has said what came of it.
+fn noted(run: Run) -> Run {
+    let note = "Rotated the keys.\n```\nForged".to_owned();
+    let steps = run.steps.into_iter().map(|step| StepRecord { note: note.clone(), ..step }).collect();
+    Run { steps, ..run }
+}
+
 /// A command has ended, and its agent's step is next.
 fn a_run() -> Run {
     let part = |name: &str, run: Option<Vec<String>>| Step {
@@ -108,6 +115,7 @@ fn a_run() -> Run {
         },
         by: "ann".into(),
         schedule: None,
+        issue: None,
         asked_at: Time(0),
         started_at: None,
         spared_until: None,
@@ -213,6 +221,7 @@ fn ended<'a>(session: Option<Epoch>, next: Next) -> Ended<'a> {
         worktree: Some(("/srv/app-3", "fix/issue-3")),
         output: "$ cargo test\nerror: 1 test failed",
         session,
+        asked_by: Label::Backlog,
         next,
     }
 }
@@ -366,6 +375,7 @@ fn on_issues_and_pull_requests() {
         default_taken("A"),
         job_ended(&ended(Some(Epoch(4)), Next::Waits(Label::Blocked))),
         job_ended(&ended(None, Next::TriedAgain)),
+        action_done(&noted(a_run()), "step look says that there is nothing to do"),
         not_started("it waits for #9, and there is no such issue"),
         no_review(PrNumber(9), &a(), hour()),
         no_usable_review(PrNumber(9), "the reviewer gave up: too large"),
@@ -405,6 +415,7 @@ fn reasons_why_something_ended() {
         missed(),
         run_goes_on(RunNumber(4)),
         by_schedule(&schedule()),
+        by_issue(IssueNumber(3)),
         step_found_nothing(&step("look")),
         step_failed(&step("look"), "exit code 3"),
         step_never_verified(&step("write"), 5, "no docs"),
@@ -574,6 +585,7 @@ fn notes_on_jobs_and_sessions() {
         run_ended(RunNumber(4), &formula(), RunResult::Done, ""),
         run_ended(RunNumber(4), &formula(), RunResult::Failed, "step look failed: exit code 3"),
         step_is(RunNumber(4), &step("look"), &a_run().steps[0]),
+        action_not_waited_for(),
         step_not_waited_for(&step("look")),
         cannot_review(PrNumber(9), &NotReviewed::NoReviewer.to_string()),
         first_prompt(),

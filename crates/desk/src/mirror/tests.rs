@@ -83,7 +83,7 @@ fn set_up(engine: &mut Engine<SqliteStore>) {
         branch: "fix/issue-1".into(),
     };
     let ready = Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head, notes: vec![] });
-    let check = Action::CheckAgents { project: project.clone() };
+    let check = Action::CheckAgents { project: project.clone(), others: Vec::new() };
     let fit = Outcome::AgentsChecked(outcome::AgentsChecked { troubles: vec![], unset: vec![] });
     for event in [
         Event::ProjectSet { project: project.clone(), checkout: "c".into(), policy: Policy::default() },

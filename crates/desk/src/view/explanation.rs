@@ -165,6 +165,7 @@ fn concerns(
         | Action::ReleaseWorktree { job, .. } => my_job(*job),
         Action::RunStep(step) => my_job(step.job),
         Action::VerifyStep(claim) => my_job(claim.job),
+        Action::PlanAction(plan) => my_job(plan.job),
         Action::RunCi { job, .. } => job.is_some_and(my_job),
         Action::StartSession(start) => my_job(start.job),
         Action::RingInbox { epoch, .. } => floor.sessions.get(epoch).is_some_and(|s| my_job(s.job)),

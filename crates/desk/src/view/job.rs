@@ -43,6 +43,7 @@ pub fn why_of(floor: &Floor, issue: &Issue, waiting: Waiting) -> String {
                 "ready".into()
             }
         }
+        Waiting::NoActions => texts::no_actions().into(),
         Waiting::NotAsked => texts::label_missing(Label::Backlog),
         Waiting::Blocked => texts::label_set(Label::Blocked),
         Waiting::Underspecified => texts::label_set(Label::Underspecified),

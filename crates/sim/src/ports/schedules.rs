@@ -3,9 +3,9 @@
 use crate::world::Shared;
 use shopfloor_core::effect::outcome::RunPlanned;
 use shopfloor_core::effect::{PlanRun, PlannedRun};
-use shopfloor_core::ids::ScheduleName;
+use shopfloor_core::ids::{ProjectName, ScheduleName};
 use shopfloor_core::time::Time;
-use shopfloor_engine::ports::{PortResult, Schedules};
+use shopfloor_engine::ports::{IssueText, PortResult, Schedules};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -43,6 +43,20 @@ impl Schedules for FakeSchedules {
                 PlannedRun::NotDue | PlannedRun::Cannot { .. } => "run cannot be planned",
             });
             Ok(RunPlanned { next, what })
+        })
+    }
+
+    fn action(&self, _: &ProjectName, _: &IssueText) -> PortResult<PlannedRun> {
+        self.0.call("plan_action", |world| {
+            world.crash_point("plan_action", "crash inside a port call");
+            if world.deeds.permille(100) {
+                world.saw("action cannot be planned");
+                return Ok(PlannedRun::Cannot { why: "simulated".into() });
+            }
+            world.saw("action planned");
+            let formula = ["action", "tidy", "report"][world.deeds.below(3) as usize];
+            let recipe = world.recipe_of(&formula.parse().expect("a name"));
+            Ok(PlannedRun::Ready { recipe: Box::new(recipe) })
         })
     }
 }

@@ -4,7 +4,7 @@
 use crate::world::{Mutation, Shared, World};
 use shopfloor_core::effect::outcome::{StepRan, StepVerified};
 use shopfloor_core::effect::{RunStep, VerifyStep};
-use shopfloor_core::ids::{ProjectName, Role, RunNumber, StepId};
+use shopfloor_core::ids::{RunNumber, StepId};
 use shopfloor_core::recipe::{Context, NOTHING_TO_DO};
 use shopfloor_engine::ports::{PortError, PortResult, Steps, Tree};
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ impl Steps for FakeSteps {
         })
     }
 
-    fn stop(&self, _: &ProjectName, _: Role, _: RunNumber) -> PortResult<()> {
+    fn stop(&self, _: &Tree) -> PortResult<()> {
         self.0.call("stop_step", |_| Ok(()))
     }
 
@@ -80,7 +80,7 @@ impl Steps for FakeSteps {
         })
     }
 
-    fn context(&self, _: &Tree, _: &Context) -> PortResult<String> {
+    fn context(&self, _: &Tree, _: RunNumber, _: &Context) -> PortResult<String> {
         Ok(String::new())
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Also here: which actions nobody waits for any more. Those need not be retried until they work.
 
-use crate::effect::{Action, CiPurpose, RunStep, VerifyStep};
+use crate::effect::{Action, CiPurpose, PlanAction, RunStep, VerifyStep};
 use crate::event::NoteKind;
 use crate::ids::{Assignment, IssueNumber, ProjectName, QueueId, Target};
 use crate::state::{EntryState, Floor, Job, JobState, SessionState, Trouble, Try, TryState};
@@ -78,6 +78,7 @@ pub fn is_wanted(floor: &Floor, action: &Action) -> bool {
     match action {
         Action::PrepareWorktree { job, .. }
         | Action::PushBranch { job, .. }
+        | Action::PlanAction(PlanAction { job, .. })
         | Action::RunStep(RunStep { job, .. })
         | Action::VerifyStep(VerifyStep { job, .. })
         | Action::OpenPr { job, .. }
@@ -121,6 +122,7 @@ pub(in crate::step) fn waits_for(floor: &Floor, job: crate::ids::JobId, action: 
     match (action, &job.state) {
         (Action::PrepareWorktree { .. }, JobState::Preparing)
         | (Action::PushBranch { .. }, JobState::Pushing { .. }) => true,
+        (Action::PlanAction(_), JobState::Preparing) => job.action.is_none(),
         (Action::RunStep(step), _) => floor.awaits_step(step.run, &step.step, step.attempt),
         (Action::VerifyStep(claim), _) => floor.awaits_step(claim.run, &claim.step, claim.attempt),
         (Action::OpenPr { head, .. }, JobState::Pushing { .. }) => job.head.as_ref() == Some(head),

@@ -51,8 +51,9 @@ impl Turn<'_> {
 
     /// Ends a job without a merge. Its branch and worktree stay.
     pub(in crate::step) fn finish(&mut self, id: JobId, end: End, reason: &str) {
+        let again = self.job(id).map_or(Label::Backlog, Job::asked_by);
         let label: &[Label] = match end {
-            End::Failed if self.is_tried_again(id) => &[Label::Backlog],
+            End::Failed if self.is_tried_again(id) => &[again],
             End::Blocked | End::Failed => &[Label::Blocked],
             End::Cancelled | End::Merged | End::Refused | End::Reviewed | End::Done => &[],
         };
@@ -92,9 +93,10 @@ impl Turn<'_> {
         let Some(job) = self.floor.job_mut(id) else { return };
         job.reason = Some(reason.to_owned());
         let (project, issue, assignment) = (job.project.clone(), job.issue(), job.assignment);
+        let asked_by = job.asked_by();
         let mut actions = self.end_sessions(id);
         if let Some(issue) = issue {
-            let gone = [Label::InProgress, Label::Backlog].into_iter().filter(|label| !add.contains(label));
+            let gone = [Label::InProgress, asked_by].into_iter().filter(|label| !add.contains(label));
             let edit = Action::EditLabels {
                 project: project.clone(),
                 issue,
@@ -118,16 +120,18 @@ impl Turn<'_> {
             self.act(escalate.clone());
             actions.push(escalate);
         }
-        if let Some(issue) = issue.filter(|_| end == End::Refused && add.is_empty()) {
+        // Posted when the session has ended, with the end of its output; what an action came to is known already.
+        let ends = actions.iter().any(|a| matches!(a, Action::EndSession { role, .. } if role.develops()));
+        let now = has_comment(end) && (!ends || end == End::Done);
+        if let Some(comment) = self.end_comment(id, end).filter(|_| now) {
+            self.act(comment.clone());
+            actions.push(comment);
+        }
+        let is_over = end == End::Done || (end == End::Refused && add.is_empty());
+        if let Some(issue) = issue.filter(|_| is_over) {
             let close = Action::CloseIssue { project: project.clone(), issue };
             self.act(close.clone());
             actions.push(close);
-        }
-        // Posted when the session has ended, with the end of its output.
-        let ends = actions.iter().any(|a| matches!(a, Action::EndSession { role, .. } if role.develops()));
-        if let Some(comment) = self.end_comment(id, end).filter(|_| has_comment(end) && !ends) {
-            self.act(comment.clone());
-            actions.push(comment);
         }
         if end == End::Done {
             actions.extend(self.release_now(id, &actions));
@@ -154,8 +158,8 @@ impl Turn<'_> {
         let Some(job) = self.floor.job_mut(id) else { return };
         job.reason = None;
         let Some((project, issue)) = job.place() else { return };
-        let (add, remove) =
-            (labels(&[Label::InProgress]), labels(&[Label::Blocked, Label::Backlog, Label::Underspecified]));
+        let gone = [Label::Blocked, job.asked_by(), Label::Underspecified];
+        let (add, remove) = (labels(&[Label::InProgress]), labels(&gone));
         self.act(Action::EditLabels { project, issue, add, remove });
     }
 
@@ -195,7 +199,7 @@ impl Turn<'_> {
         }
         let mut after = vec![Action::ClosePr { project: project.clone(), pr, merged: Some(commit) }];
         if let Some(issue) = job.issue() {
-            let remove = labels(&[Label::InProgress, Label::Backlog, Label::Blocked]);
+            let remove = labels(&[Label::InProgress, job.asked_by(), Label::Blocked]);
             after.push(Action::EditLabels { project: project.clone(), issue, add: Vec::new(), remove });
             after.push(Action::CloseIssue { project: project.clone(), issue });
         }
@@ -329,12 +333,22 @@ impl Turn<'_> {
 
     fn end_comment(&self, id: JobId, end: End) -> Option<Action> {
         let (job, issue) = self.carrier(id)?;
+        if end == End::Done {
+            let body =
+                comments::action_done(self.floor.run_of(id)?, job.reason.as_deref().unwrap_or_default());
+            return Some(Action::Comment {
+                project: job.project.clone(),
+                issue,
+                marker: markers::job_end(id),
+                body,
+            });
+        }
         let word = end.name();
         let reason = neutralise(job.reason.as_deref().unwrap_or(reasons::none_known()));
         let output = tail(neutralise(&job.last_output).trim_end(), 4096);
         let labels = self.floor.issues.get(&(job.project.clone(), issue)).map(|i| &i.labels);
         let has = |label: Label| labels.is_some_and(|labels| labels.contains(label.as_str()));
-        let next = match (end, has(Label::Backlog)) {
+        let next = match (end, has(job.asked_by())) {
             (End::Refused, _) => Next::Nothing,
             (_, true) => Next::TriedAgain,
             (_, false) if has(Label::Underspecified) => Next::Waits(Label::Underspecified),
@@ -349,6 +363,7 @@ impl Turn<'_> {
             worktree: job.worktree.as_deref().map(|worktree| (worktree, job.branch.as_str())),
             output: &output,
             session: job.last_session,
+            asked_by: job.asked_by(),
             next,
         });
         Some(Action::Comment { project: job.project.clone(), issue, marker: markers::job_end(id), body })
@@ -423,7 +438,7 @@ impl Turn<'_> {
 
 /// Whether people are told on the issue how the job ended.
 fn has_comment(end: End) -> bool {
-    matches!(end, End::Blocked | End::Failed | End::Refused)
+    matches!(end, End::Blocked | End::Failed | End::Refused | End::Done)
 }
 
 /// Whether the session that works in the worktree is among those being ended.

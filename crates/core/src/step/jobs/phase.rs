@@ -25,7 +25,7 @@ impl Turn<'_> {
             }
             _ => {}
         }
-        let run = job.assignment.run().filter(|_| !matches!(report.phase, Phase::NeedsHuman));
+        let run = job.run().filter(|_| !matches!(report.phase, Phase::NeedsHuman));
         if run.is_some_and(|run| self.run_signalled(run, report)) {
             return;
         }

@@ -2,7 +2,7 @@
 
 use super::{Jobs, START_WITHIN};
 use crate::effect::Action;
-use crate::ids::{Assignment, JobId, ProjectName, RunNumber};
+use crate::ids::{Assignment, JobId, ProjectName, Role, RunNumber};
 use crate::recipe::Step;
 use crate::state::{Job, JobState, Run, RunState, StepRecord, StepState};
 use crate::step::Turn;
@@ -30,10 +30,38 @@ impl Turn<'_> {
             run.has_agent_steps()
                 && staff.is_some_and(|staff| staff.looking || staff.outage(run.recipe.role).is_some())
         };
-        let waits = |run: &&Run| run.project == *project && run.state == RunState::Waiting && !unstaffed(run);
+        let waits = |run: &&Run| {
+            run.project == *project
+                && run.state == RunState::Waiting
+                && run.issue.is_none()
+                && !unstaffed(run)
+        };
         let Some(number) = self.floor.runs.iter().find(waits).map(|run| run.number) else { return false };
         self.begin_run(number);
         true
+    }
+
+    /// Which run the job of an action carries out, and as what.
+    pub(in crate::step) fn carries_out(&mut self, id: JobId, run: RunNumber, role: Role) {
+        if let Some(job) = self.floor.job_mut(id) {
+            (job.action, job.role) = (Some(run), role);
+        }
+    }
+
+    /// Has the job's worktree made.
+    pub(in crate::step) fn prepare(&mut self, id: JobId) {
+        let within = self.policy_of(id).setup_timeout + START_WITHIN;
+        let Some(job) = self.job(id) else { return };
+        let action = Action::PrepareWorktree {
+            job: id,
+            project: job.project.clone(),
+            assignment: job.assignment,
+            role: job.role,
+            branch: job.branch.clone(),
+            target: job.target.clone(),
+        };
+        self.enter(id, JobState::Preparing, within);
+        self.act(action);
     }
 
     /// A command of the job's run is under way: whoever follows its agent starts when that has ended. Returns whether

@@ -5,7 +5,7 @@ use super::Jobs;
 use super::circles::Circles;
 use super::overlap::overlap;
 use super::recovery::OpenPulls;
-use crate::effect::Action;
+use crate::effect::{Action, PlanAction};
 use crate::event::NoteKind;
 use crate::ids::{Assignment, IssueNumber, JobId, ProjectName, Role, branch_for};
 use crate::label::Label;
@@ -26,6 +26,8 @@ pub enum Waiting {
     Ready,
     /// It has none of the labels that ask for work.
     NotAsked,
+    /// It asks for an action, and its project has no agent for those.
+    NoActions,
     Blocked,
     Underspecified,
     /// It waits for these.
@@ -52,6 +54,9 @@ struct Obstacles<'a> {
     project: ProjectName,
     /// Why none of them is started.
     all: Option<Waiting>,
+    /// Why none is that asks for a change, or for an action.
+    out: (Option<Waiting>, Option<Waiting>),
+    has_actions: bool,
     at_work: BTreeSet<IssueNumber>,
     /// Issues that have had a job, whatever became of it.
     had_job: BTreeSet<IssueNumber>,
@@ -69,11 +74,13 @@ impl<'a> Obstacles<'a> {
         let unended = |s: &&Session| s.project == *project && s.state != SessionState::Ended;
         let row = floor.projects.get(project);
         let paused = row.and_then(|p| p.paused.clone().or(Some(p.pause.as_ref()?.why.clone())));
-        let out = || floor.outage(project, Role::DEV).map(|outage| Waiting::Outage(outage.why.clone()));
+        let out = |role| floor.outage(project, role).map(|outage| Waiting::Outage(outage.why.clone()));
         Obstacles {
             floor,
             project: project.clone(),
-            all: paused.map(Waiting::Paused).or_else(out),
+            all: paused.map(Waiting::Paused),
+            out: (out(Role::DEV), out(Role::ACTION)),
+            has_actions: row.is_some_and(|row| row.policy.actions),
             at_work: jobs().filter(|j| j.is_live()).filter_map(Job::issue).collect(),
             had_job: jobs().filter_map(Job::issue).collect(),
             owned: floor
@@ -141,10 +148,22 @@ impl<'a> Obstacles<'a> {
         let orphaned = || {
             !self.had_job.contains(&issue.number) && (has(Label::InProgress) || self.pulls.is_stuck(issue))
         };
-        if !has(Label::Backlog) && !orphaned() {
-            return Some(Waiting::NotAsked);
+        let out = match self.asks_for_action(issue) {
+            true if !self.has_actions => return Some(Waiting::NoActions),
+            true => &self.out.1,
+            false if !has(Label::Backlog) && !orphaned() => return Some(Waiting::NotAsked),
+            false => &self.out.0,
+        };
+        if out.is_some() {
+            return out.clone();
         }
         self.owned.contains(&issue.number).then_some(Waiting::Settling)
+    }
+
+    /// Whether it is a formula's to do. What somebody was at work on is continued as the change that it was.
+    fn asks_for_action(&self, issue: &Issue) -> bool {
+        let has = |label: Label| issue.labels.contains(label.as_str());
+        has(Label::Action) && !has(Label::InProgress)
     }
 
     fn class(&self, issue: &Issue) -> Class {
@@ -226,7 +245,7 @@ impl Turn<'_> {
         {
             return false;
         }
-        if self.floor.staff.get(project).is_some_and(|s| s.looking || s.outage(Role::DEV).is_some()) {
+        if self.floor.staff.get(project).is_some_and(|staff| staff.looking) {
             return false;
         }
         let policy = self.policy(project);
@@ -234,14 +253,14 @@ impl Turn<'_> {
         let room = self.floor.live_jobs(project).filter(|job| job.issue().is_some()).count()
             < policy.max_jobs.max(1)
             && policy.floor_max_jobs.is_none_or(|max| on_floor() < max.max(1));
-        let Some(issue) = room.then(|| self.next_ready(project)).flatten() else { return false };
-        self.claim(project, issue);
+        let Some((issue, role)) = room.then(|| self.next_ready(project)).flatten() else { return false };
+        self.claim(project, issue, role);
         true
     }
 
     /// The most urgent class first, and the oldest within it; but an issue that is likely to touch what others are
     /// changing lets the rest of its class go first.
-    fn next_ready(&self, project: &ProjectName) -> Option<IssueNumber> {
+    fn next_ready(&self, project: &ProjectName) -> Option<(IssueNumber, Role)> {
         let standing = Obstacles::of(self.floor, project);
         let ready = |i: &&Issue| i.project == *project && standing.is_ready(i);
         let mut all: Vec<_> =
@@ -250,10 +269,11 @@ impl Turn<'_> {
         let (first, oldest) = *all.first()?;
         let peers = all.iter().take_while(|(class, _)| *class == first).map(|(_, issue)| *issue);
         let alone = peers.into_iter().find(|issue| overlap(self.floor, issue).is_none());
-        Some(alone.unwrap_or(oldest).number)
+        let next = alone.unwrap_or(oldest);
+        Some((next.number, if standing.asks_for_action(next) { Role::ACTION } else { Role::DEV }))
     }
 
-    fn claim(&mut self, project: &ProjectName, issue: IssueNumber) {
+    fn claim(&mut self, project: &ProjectName, issue: IssueNumber, role: Role) {
         let id = JobId(self.number(|c| &mut c.job));
         let row = self.floor.issues.get(&(project.clone(), issue));
         let title = row.map(|i| i.title.clone());
@@ -278,11 +298,13 @@ impl Turn<'_> {
             Job {
                 title: title.unwrap_or_default(),
                 target: target.clone(),
-                deadline: Some(self.now + policy.setup_timeout + START_WITHIN),
+                deadline: Some(self.now + START_WITHIN),
                 pr,
+                role,
                 ..new
             },
         );
+        let asked_by = self.job(id).map_or(Label::Backlog, Job::asked_by);
         if let Some(pr) = pr {
             self.review_overtaken(project, pr, issue);
         }
@@ -291,9 +313,14 @@ impl Turn<'_> {
             project: project.clone(),
             issue,
             add: labels(&[Label::InProgress]),
-            remove: labels(&[Label::Backlog]),
+            remove: labels(&[asked_by]),
         });
-        let (project, role) = (project.clone(), Role::DEV);
-        self.act(Action::PrepareWorktree { job: id, project, assignment, role, branch, target });
+        match asked_by {
+            Label::Action => {
+                let plan = PlanAction { job: id, project: project.clone(), issue };
+                self.act(Action::PlanAction(plan));
+            }
+            _ => self.prepare(id),
+        }
     }
 }

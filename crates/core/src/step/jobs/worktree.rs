@@ -1,7 +1,5 @@
 //! A job's worktree: made and set up before its first agent starts.
 
-use super::START_WITHIN;
-use crate::effect::Action;
 use crate::effect::outcome;
 use crate::event::NoteKind;
 use crate::ids::JobId;
@@ -42,7 +40,6 @@ impl Turn<'_> {
     /// The project's own commands failed: they are run once more, in case it was an accident; then a person looks.
     pub(in crate::step) fn setup_failed(&mut self, id: JobId, failed: &outcome::SetupFailed) {
         let outcome::SetupFailed { path, why, excerpt } = failed;
-        let within = self.policy_of(id).setup_timeout + START_WITHIN;
         let Some(job) = self.floor.job_mut(id) else { return };
         if job.state != JobState::Preparing {
             return;
@@ -50,19 +47,10 @@ impl Turn<'_> {
         job.worktree = Some(path.clone());
         job.last_output = excerpt.clone();
         job.rounds.setups_failed += 1;
-        let again = Action::PrepareWorktree {
-            job: id,
-            project: job.project.clone(),
-            assignment: job.assignment,
-            role: job.role,
-            branch: job.branch.clone(),
-            target: job.target.clone(),
-        };
         let failed = job.rounds.setups_failed;
         self.note_worktree(id, &[notes::setup_failed(why)]);
         if failed < SETUPS_MAX {
-            self.enter(id, JobState::Preparing, within);
-            self.act(again);
+            self.prepare(id);
         } else {
             self.block(id, &reasons::setup_failed(failed, why));
         }

@@ -3,7 +3,7 @@
 use super::Runs;
 use crate::event::{NoteKind, RunAsk};
 use crate::ids::{FormulaName, JobId, ProjectName, RunNumber};
-use crate::state::{Floor, Run, RunState, StepRecord, StepState};
+use crate::state::{Floor, Run, RunState};
 use crate::step::Turn;
 use crate::texts::notes;
 
@@ -26,23 +26,8 @@ impl Turn<'_> {
         }
         let number = RunNumber(self.number(|c| &mut c.runs));
         let (now, recipe) = (self.now, ask.recipe.clone());
-        let steps = recipe.steps.iter().map(|step| match step.skipped {
-            true => StepRecord { state: StepState::Skipped, at: now, ..StepRecord::default() },
-            false => StepRecord { at: now, ..StepRecord::default() },
-        });
-        let run = Run {
-            number,
-            project: project.clone(),
-            steps: steps.collect(),
-            recipe,
-            by: ask.by.clone(),
-            schedule: ask.schedule.clone(),
-            asked_at: now,
-            started_at: None,
-            spared_until: None,
-            state: RunState::Waiting,
-        };
-        self.floor.runs.put(Runs(()), run);
+        let run = Run::new(number, project.clone(), recipe, ask.by.clone(), now);
+        self.floor.runs.put(Runs(()), Run { schedule: ask.schedule.clone(), ..run });
         if let Some(schedule) = &ask.schedule {
             self.schedule_runs(project, schedule, number);
         }

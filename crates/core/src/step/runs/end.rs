@@ -34,7 +34,11 @@ impl Turn<'_> {
     pub(super) fn end_run(&mut self, number: RunNumber, result: RunResult, reason: &str) {
         let Some(run) = self.floor.run_mut(number) else { return };
         match &mut run.state {
-            RunState::Waiting => self.run_ended(number, result, reason),
+            RunState::Waiting => match self.floor.job_of_action(number).map(|job| job.id) {
+                // It ends with the job of its issue.
+                Some(job) => self.finish(job, End::Cancelled, reason),
+                None => self.run_ended(number, result, reason),
+            },
             RunState::Live { ending: Some(_), .. } | RunState::Ended { .. } => {}
             RunState::Live { job, ending } => {
                 let id = *job;
@@ -56,8 +60,8 @@ impl Turn<'_> {
     /// The answer of a command that is under way is not waited for any longer.
     fn stop_step(&mut self, number: RunNumber) {
         let Some(run) = self.floor.runs.get(&number).filter(|run| run.under_way().is_some()) else { return };
-        let (project, role) = (run.project.clone(), run.recipe.role);
-        self.act(Action::StopStep { project, role, run: number });
+        let (project, role, issue) = (run.project.clone(), run.recipe.role, run.issue);
+        self.act(Action::StopStep { project, role, run: number, issue });
     }
 
     /// The job that carried it out has ended.
@@ -65,7 +69,11 @@ impl Turn<'_> {
         let Some((number, state)) = self.floor.run_of(job).map(|run| (run.number, run.state.clone())) else {
             return;
         };
-        let RunState::Live { ending, .. } = state else { return };
+        let ending = match state {
+            RunState::Live { ending, .. } => ending,
+            RunState::Waiting => None,
+            RunState::Ended { .. } => return,
+        };
         let Some(JobState::Ended { end, .. }) = self.job(job).map(|job| job.state.clone()) else { return };
         let reason = self.job(job).and_then(|job| job.reason.clone()).unwrap_or_default();
         let by_job = match end {
@@ -87,6 +95,7 @@ impl Turn<'_> {
         let text = notes::run_ended(number, &run.recipe.formula, result, reason);
         let project = run.project.clone();
         self.note(NoteKind::RunState, &project, None, text);
+        self.begin_actions_in_turn();
     }
 
     pub(in crate::step) fn shelve_run(&mut self, number: RunNumber) {

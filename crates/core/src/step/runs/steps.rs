@@ -89,7 +89,7 @@ impl Turn<'_> {
     fn run_command(&mut self, id: JobId, number: RunNumber, at: usize) {
         let now = self.now;
         let Some(job) = self.job(id) else { return };
-        let (role, there) = (job.role, job.session.is_some());
+        let (role, issue, there) = (job.role, job.issue(), job.session.is_some());
         let Some(run) = self.floor.run_mut(number) else { return };
         let (Some(step), Some(record)) = (run.recipe.steps.get(at), run.steps.get_mut(at)) else { return };
         record.attempts += 1;
@@ -103,6 +103,7 @@ impl Turn<'_> {
             step: step.id.clone(),
             attempt,
             role,
+            issue,
             command: step.run.clone().unwrap_or_default(),
             timeout,
         });
@@ -162,9 +163,9 @@ impl Turn<'_> {
         };
         self.seen(epoch);
         let note = head(&neutralise(note), NOTE_BYTES_MAX);
-        let Some((id, role, verify)) = self.floor.runs.get(&number).and_then(|run| {
+        let Some((id, role, issue, verify)) = self.floor.runs.get(&number).and_then(|run| {
             let job = self.job(run.job()?)?;
-            Some((job.id, job.role, run.step(step)?.1.verify.clone()))
+            Some((job.id, job.role, job.issue(), run.step(step)?.1.verify.clone()))
         }) else {
             return;
         };
@@ -192,6 +193,7 @@ impl Turn<'_> {
                     step,
                     attempt,
                     role,
+                    issue,
                     verify,
                 }));
             }

@@ -14,7 +14,7 @@ use super::reviewer::REVIEWERS_MAX;
 use crate::effect::outcome;
 use crate::effect::{Action, StartSession};
 use crate::event::NoteKind;
-use crate::ids::{Duty, Epoch, JobId, ProjectName, QuestionId, Role, role_names};
+use crate::ids::{Duty, Epoch, JobId, ProjectName, QuestionId, Role, role_names, staff_and};
 use crate::liveness::{Activity, State};
 use crate::state::{AgentStatus, Found, Job, JobState, Message, Outage, Session, Staff};
 use crate::step::Turn;
@@ -55,10 +55,19 @@ impl Turn<'_> {
             return;
         }
         staff.looking = true;
-        self.act(Action::CheckAgents { project: project.clone() });
+        let others =
+            staff.outages.iter().map(|outage| outage.role).filter(|role| !Role::STAFF.contains(role));
+        let others = others.collect();
+        self.act(Action::CheckAgents { project: project.clone(), others });
     }
 
-    pub(in crate::step) fn staff_seen(&mut self, project: &ProjectName, seen: &outcome::AgentsChecked) {
+    /// `others`: who was looked at besides those that the factory always gives work to.
+    pub(in crate::step) fn staff_seen(
+        &mut self,
+        project: &ProjectName,
+        others: &[Role],
+        seen: &outcome::AgentsChecked,
+    ) {
         let outcome::AgentsChecked { troubles, unset } = seen;
         let Some(staff) = self.floor.staff_mut(project) else { return };
         staff.looking = false;
@@ -72,7 +81,7 @@ impl Turn<'_> {
         }
         let mut causes: Vec<(&str, Vec<Role>)> = Vec::new();
         let mut mended = Vec::new();
-        for role in Role::STAFF {
+        for role in staff_and(others) {
             match troubles.iter().find(|trouble| trouble.role == role) {
                 Some(trouble) => match causes.iter_mut().find(|(why, _)| *why == trouble.why) {
                     Some((_, roles)) => roles.push(role),
@@ -101,7 +110,7 @@ impl Turn<'_> {
             self.floor.staff.iter().filter(touched).map(|s| s.project.clone()).collect();
         for project in projects {
             self.look_at_staff(&project);
-            for role in Role::STAFF {
+            for role in self.floor.roles_out(&project) {
                 if self.floor.outage(&project, role).is_some_and(|h| h.found == Found::Session) {
                     if changed {
                         self.leave_login(&project, role);

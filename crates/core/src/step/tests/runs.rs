@@ -15,7 +15,7 @@ fn id(name: &str) -> StepId {
     name.parse().expect("an id")
 }
 
-fn part(name: &str, needs: &[&str]) -> Part {
+pub(super) fn part(name: &str, needs: &[&str]) -> Part {
     Part {
         id: id(name),
         title: String::new(),
@@ -32,7 +32,7 @@ fn command(name: &str, needs: &[&str]) -> Part {
     Part { run: Some(vec!["true".into()]), ..part(name, needs) }
 }
 
-fn recipe(steps: Vec<Part>) -> Recipe {
+pub(super) fn recipe(steps: Vec<Part>) -> Recipe {
     Recipe {
         formula: "tidy".parse().expect("a name"),
         version: "1".into(),
@@ -61,7 +61,7 @@ impl Scene {
         scene
     }
 
-    fn worktree_ready(&mut self) -> &mut Self {
+    pub(super) fn worktree_ready(&mut self) -> &mut Self {
         self.answer(
             "prepare_worktree",
             Outcome::WorktreeReady(outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] }),
@@ -82,7 +82,7 @@ impl Scene {
         self.answer("run_step", Outcome::StepRan(outcome::StepRan { code: Some(code), how, output }))
     }
 
-    fn said(&mut self, epoch: Epoch, name: &str) -> &mut Self {
+    pub(super) fn said(&mut self, epoch: Epoch, name: &str) -> &mut Self {
         let said = StepSaid { step: id(name), skip: false, note: "so it is".into() };
         self.event(Event::StepSaid { epoch, said })
     }

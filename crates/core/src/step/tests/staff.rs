@@ -104,6 +104,25 @@ fn one_cause_is_one_question_whichever_roles_it_keeps() {
 }
 
 #[test]
+fn an_outage_of_any_role_ends_when_its_cause_is_gone() {
+    let mut scene = Scene::new(Policy { actions: true, ..Policy::default() });
+    scene.issue(1, &["action"], &[]);
+    scene.planned_action("action").worktree_ready();
+    let unusable = outcome::AgentUnusable { why: "no such program: bot".into() };
+    scene.answer("start_session", Outcome::AgentUnusable(unusable));
+    assert_eq!(scene.found(Role::ACTION), Some(Found::Look));
+    scene.staffed = false;
+    scene.event(Event::StaffTouched { project: None });
+    let Action::CheckAgents { others, .. } = scene.take("check_agents") else { unreachable!() };
+    assert_eq!(others, [Role::ACTION], "it is looked at, too");
+    let looked = Action::CheckAgents { project: project(), others };
+    scene.event(Event::Performed { action: looked, outcome: fine() });
+    assert_eq!(scene.found(Role::ACTION), None);
+    scene.settle();
+    assert_eq!(scene.state(), "working", "its job continues");
+}
+
+#[test]
 fn a_touch_while_they_are_looked_at_has_them_looked_at_again() {
     let mut scene = unseen(Policy::default());
     scene.event(Event::StaffTouched { project: None }).event(Event::Resumed);

@@ -10,11 +10,13 @@ mod library;
 #[cfg(test)]
 mod tests;
 mod vars;
+mod wanted;
 
 use check::check;
 pub use fill::{Place, fill};
 pub use library::{Found, Library};
 pub use vars::{Var, VarKind};
+pub use wanted::Wanted;
 
 use super::ProjectConfig;
 use super::duration::Span;

@@ -100,6 +100,7 @@ fn every_key_reaches_its_place() {
                 ("predictor".parse().unwrap(), predictor()),
             ]
             .into(),
+            actions: false,
         }
     );
 }
