@@ -86,7 +86,10 @@ fn next(run: &Run) -> String {
     let open: Vec<&str> = run.open_steps().map(|step| step.id.as_str()).collect();
     match open.is_empty() {
         false => format!("next: {}", open.join(", ")),
-        true if run.is_through() => "every step is over: signal `shopfloor phase done`".to_owned(),
+        true if run.is_through() => {
+            "every step is over: commit what belongs on the branch, then signal `shopfloor phase done`"
+                .to_owned()
+        }
         true => "nothing can be done now: you are told when a step is ready".to_owned(),
     }
 }

@@ -113,7 +113,10 @@ impl Dev<'_> {
                 self.catch_up()?;
                 self.rework(Quality::Final, Phase::AwaitingCi)
             }
-            FirstLine::StepsReady | FirstLine::StepsOpen | FirstLine::StepNotVerified => self.go_on(),
+            FirstLine::StepsReady
+            | FirstLine::StepsOpen
+            | FirstLine::StepsOver
+            | FirstLine::StepNotVerified => self.go_on(),
             FirstLine::Answer(answer) => {
                 self.answer = Some(answer);
                 if self.issue.is_none() {
