@@ -36,7 +36,8 @@ pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
         script,
         branch: variable("SHOPFLOOR_BRANCH")?,
         primary: variable("SHOPFLOOR_PRIMARY_BRANCH")?,
-        issue: variable("ISSUE").ok(),
+        // An issue that asks for an action has a run.
+        issue: variable("ISSUE").ok().filter(|_| variable("SHOPFLOOR_RUN").is_err()),
         answer: None,
     };
     let prompt = client.first_prompt()?;
