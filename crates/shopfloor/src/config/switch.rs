@@ -25,7 +25,7 @@ pub fn on(file: &Path, text: &str, config: &ProjectConfig, role: Role) -> Result
     if config.agent(role).is_none() {
         let like = config.agent(Role::DEV).cloned().unwrap_or_else(Agent::demo);
         let table = toml::to_string(&Agent { prompt: None, ..like }).map_err(|e| whole(file, text, &e))?;
-        append(&mut edited, &format!("[agents.{role}]\n{table}"));
+        append(&mut edited, &format!("[agents.{role}]\n{}", table.replace("pass_env = []\n", "")));
     }
     Ok(edited)
 }

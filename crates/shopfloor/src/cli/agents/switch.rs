@@ -5,7 +5,7 @@ use super::super::{CliError, CliResult, Context, Exit, output};
 use crate::config::{FILE_NAME, load, switch};
 use clap::Args;
 use shopfloor_adapters::host::atomic::write_atomic;
-use shopfloor_core::ids::{Role, role_names};
+use shopfloor_core::ids::Role;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub struct SwitchArgs {
 pub fn run(context: &Context, args: &SwitchArgs, on: bool) -> CliResult<Exit> {
     let role = Role::OTHERS.into_iter().find(|role| role.as_str() == args.name).ok_or_else(|| {
         CliError::usage(format!("{:?} is none of the agents that can be switched", args.name))
-            .hint(format!("they are {}", role_names(&Role::OTHERS)))
+            .hint(format!("they are {}", Role::OTHERS.map(|role| role.to_string()).join(", ")))
     })?;
     let project = context.project()?;
     let file = Path::new(&project.checkout).join(FILE_NAME);
