@@ -40,7 +40,9 @@ pub fn off(file: &Path, text: &str, config: &ProjectConfig, role: Role) -> Resul
         edited = without_table(&edited, &format!("[agents.{role}]")).ok_or_else(|| {
             let source = Source::parse(file, text);
             match source {
-                Ok(source) => source.at_key(&["agents", role.as_str()], "this is what switches it on: take it out"),
+                Ok(source) => {
+                    source.at_key(&["agents", role.as_str()], "this is what switches it on: take it out")
+                }
                 Err(e) => e,
             }
         })?;
@@ -134,7 +136,10 @@ mod tests {
             let text = on(file(), &fresh, &before, role).unwrap();
             let after = load(&text);
             assert!(is_on(&after, role), "{role}\n{text}");
-            assert_eq!(after.agent(role).map(|agent| agent.runtime), after.agent(Role::DEV).map(|a| a.runtime));
+            assert_eq!(
+                after.agent(role).map(|agent| agent.runtime),
+                after.agent(Role::DEV).map(|a| a.runtime)
+            );
             assert_eq!(on(file(), &text, &after, role).unwrap(), text, "twice is once");
             let text = off(file(), &text, &after, role).unwrap();
             assert!(!is_on(&load(&text), role), "{role}\n{text}");

@@ -98,7 +98,9 @@ pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
     if exists && args.with_agents {
         let others = Role::OTHERS.into_iter().filter(|role| !config::switch::is_on(&config, *role));
         for role in others {
-            eprintln!("note: `shopfloor agents enable {role}` switches the {role} on in the file that is there");
+            eprintln!(
+                "note: `shopfloor agents enable {role}` switches the {role} on in the file that is there"
+            );
         }
     }
     if !exists {
