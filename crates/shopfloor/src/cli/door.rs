@@ -2,7 +2,7 @@
 
 use super::authority::{self, ELSEWHERE, Needed};
 use super::{Cli, CliError, CliResult, Command, Exit};
-use crate::daemon::{Reply, Request};
+use crate::door::{Reply, Request};
 use crate::projects::Surroundings;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{

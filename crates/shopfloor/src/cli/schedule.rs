@@ -1,7 +1,7 @@
 //! `shopfloor schedule`: formulas that are run by themselves.
 
 use super::{CliError, CliResult, Context, Exit, authority, output};
-use crate::daemon::schedules::recipe;
+use crate::ports::recipe;
 use crate::projects::Projects;
 use clap::{Args, Subcommand};
 use shopfloor_core::event::RunAsk;

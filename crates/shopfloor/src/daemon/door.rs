@@ -1,6 +1,6 @@
 //! The door at which sessions, checks and setup commands ask: all that they see of the floor in a jail. Whoever shows a
 //! session's token, and is that session as far as the kernel knows, has its command run for it outside of the jail, with
-//! its own input and output. The command then decides by the session's role what it does ([`crate::cli`]).
+//! its own input and output. The command then decides by the session's role what it does.
 //!
 //! Invariants:
 //! - A token alone opens nothing, and neither does being a session's process: it takes both.
@@ -8,17 +8,17 @@
 //! - A command ends with whoever asked for it, and with the daemon.
 
 use super::Projects;
-use crate::asker::{self, Who};
-use crate::cli::{Exit, refused};
+use crate::asker::{self, ASKER, Who, refused};
+use crate::door::{Reply, Request};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use serde::{Deserialize, Serialize};
 use shopfloor_adapters::agent::Grant;
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::Epoch;
+use shopfloor_desk::Exit;
 use shopfloor_engine::{Handle, Input};
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
@@ -34,8 +34,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// In the environment of a command that is run at the door: the session it is run for.
-pub const ASKER: &str = "SHOPFLOOR_ASKER";
 const REQUEST_BYTES_MAX: u64 = 1024 * 1024;
 /// All of a request, not each part of it.
 const REQUEST_WITHIN: Duration = Duration::from_secs(10);
@@ -46,38 +44,6 @@ const NO_ROOM: Duration = Duration::from_millis(100);
 const COMMANDS_MAX: usize = 16;
 /// Standard input, output and error.
 const STREAMS: usize = 3;
-
-/// One line of JSON, with the asker's standard streams.
-#[derive(Serialize, Deserialize)]
-pub struct Request {
-    #[serde(default)]
-    pub token: Option<String>,
-    pub args: Vec<String>,
-    /// Asked by a command that is run here: the values that projects' secrets have.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub surroundings: bool,
-}
-
-/// One line of JSON.
-#[derive(Serialize, Deserialize)]
-pub struct Reply {
-    pub exit: u8,
-    /// Why nothing was run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub surroundings: BTreeMap<String, String>,
-}
-
-impl Reply {
-    fn no(exit: Exit, error: impl Into<String>) -> Reply {
-        Reply { error: Some(error.into()), ..Reply::of(exit as u8) }
-    }
-
-    fn of(exit: u8) -> Reply {
-        Reply { exit, error: None, surroundings: BTreeMap::new() }
-    }
-}
 
 /// Open for as long as it lives.
 pub struct Door {

@@ -42,7 +42,7 @@ impl Schedules for Timetable {
 }
 
 /// What a schedule's formula comes to, as it was accepted.
-pub(crate) fn recipe(project: &Loaded, plan: &SchedulePlan) -> Result<Recipe, String> {
+pub fn recipe(project: &Loaded, plan: &SchedulePlan) -> Result<Recipe, String> {
     let library = Library::new(&project.files);
     let found = library.get(&plan.formula).ok_or_else(|| {
         format!("there is no formula {} that was accepted: {}", plan.formula, library.instead(&plan.formula))
