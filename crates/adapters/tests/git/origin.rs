@@ -464,7 +464,8 @@ fn an_origin_that_nobody_ever_reached_is_not_settled_on() {
 fn after_an_origin_that_nobody_reached_the_floor_may_keep_the_branches() {
     for program in gits() {
         let (floor, server, _real) = served(&program);
-        let far = GitProject { origin: Some(format!("{}/mistyped.git", server.url)), ..floor.project.clone() };
+        let far =
+            GitProject { origin: Some(format!("{}/mistyped.git", server.url)), ..floor.project.clone() };
         repos::register(&floor.git, &floor.layout, &far, false).expect_err("there is no such repository");
         let state = repos::register(&floor.git, &floor.layout, &floor.project, false).expect("at home");
         assert_eq!(state, OriginState::Pushed);

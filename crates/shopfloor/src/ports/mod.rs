@@ -47,13 +47,7 @@ pub fn to_look(desk: &Desk, floor: &Floor) -> Result<(Ports, Vec<Event>)> {
 }
 
 /// Every port, on the real tools.
-pub fn all(
-    desk: &Desk,
-    projects: &Projects,
-    git: &Git,
-    tmux: &Tmux,
-    phase_dir: PathBuf,
-) -> Result<Ports> {
+pub fn all(desk: &Desk, projects: &Projects, git: &Git, tmux: &Tmux, phase_dir: PathBuf) -> Result<Ports> {
     let layout = &desk.layout;
     // Whatever else reads branches and the person's checkout does so with the git that it has.
     let git = &git.clone().in_jails(projects.isolation().clone(), layout.clone());

@@ -5,11 +5,11 @@ use crate::cli::{CliResult, Context, Exit, output, questions};
 use shopfloor_core::ids::IssueNumber;
 use shopfloor_core::state::{Floor, Job, Shelf};
 use shopfloor_core::text::one_line;
-use shopfloor_desk::{DaemonView, now};
 use shopfloor_desk::view::explanation::{Explained, unread};
 use shopfloor_desk::view::job::{self, JobView};
 use shopfloor_desk::view::question;
 use shopfloor_desk::view::run::verdict;
+use shopfloor_desk::{DaemonView, now};
 use shopfloor_store::OutboxEffect;
 
 pub fn run(context: &Context, number: IssueNumber) -> CliResult<Exit> {
