@@ -9,7 +9,7 @@
 //!
 //! A process that removes its variables, and gets itself adopted by the system, is not detected: that takes isolation.
 
-use shopfloor_adapters::agent::Grant;
+use shopfloor_adapters::agent::Badge;
 use shopfloor_adapters::host::lock;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::{ci, notices, setup, steps, terminal, vault};
@@ -100,7 +100,7 @@ impl fmt::Display for Who {
 
 impl Inside {
     pub fn agent(layout: &Layout, epoch: Epoch) -> Inside {
-        Inside { who: Who::Agent(epoch), project: Grant::of(layout, epoch).map(|grant| grant.project) }
+        Inside { who: Who::Agent(epoch), project: Badge::of(layout, epoch).map(|badge| badge.project) }
     }
 
     pub fn other(what: &'static str) -> Inside {

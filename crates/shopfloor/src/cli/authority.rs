@@ -5,7 +5,7 @@
 
 use super::{CliError, CliResult, Command, Context, Exit};
 use crate::asker::{ASKER, Inside, Who, refused};
-use shopfloor_adapters::agent::Grant;
+use shopfloor_adapters::agent::Badge;
 use shopfloor_adapters::git::origin::hub;
 use shopfloor_adapters::host::lock;
 use shopfloor_core::capability::Capability;
@@ -87,12 +87,12 @@ fn may(context: &Context, inside: &Inside, needed: &Needed) -> Result<(), String
     if is_allowed { Ok(()) } else { Err(ELSEWHERE.to_owned()) }
 }
 
-/// What all may, a session may for as long as it has its grant. The rest is up to its role, as the floor knows both: not
+/// What all may, a session may for as long as it has its badge. The rest is up to its role, as the floor knows both: not
 /// to what lies in the session's folder.
 fn agent_may(context: &Context, inside: &Inside, epoch: Epoch, capability: Capability) -> Result<(), String> {
     let elsewhere =
         context.named().is_some_and(|name| inside.project.as_ref().is_some_and(|own| own.as_str() != name));
-    if elsewhere || Grant::of(&context.layout, epoch).is_none() {
+    if elsewhere || Badge::of(&context.layout, epoch).is_none() {
         return Err(ELSEWHERE.to_owned());
     }
     if Capability::OF_ALL.contains(&capability) {

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use shopfloor_adapters::agent::Grant;
+use shopfloor_adapters::agent::Badge;
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::Epoch;
@@ -115,7 +115,7 @@ impl Keeper {
     }
 
     fn answer(&self, stream: &UnixStream, request: &Request, streams: Vec<OwnedFd>) -> Reply {
-        let (epoch, grant) = match self.identify(stream, request) {
+        let (epoch, badge) = match self.identify(stream, request) {
             Ok(session) => session,
             Err(reply) => return reply,
         };
@@ -126,7 +126,7 @@ impl Keeper {
         let Some(_place) = Place::take(&self.busy, epoch) else {
             return Reply::no(Exit::Busy, "this session waits for too many commands");
         };
-        match self.run(stream, epoch, &grant, request, streams) {
+        match self.run(stream, epoch, &badge, request, streams) {
             Ok(exit) => Reply::of(exit),
             Err(e) => Reply::no(Exit::Failed, format!("the command could not be run: {e}")),
         }
@@ -154,15 +154,15 @@ impl Keeper {
     }
 
     /// The session that asks, if it is one.
-    fn identify(&self, stream: &UnixStream, request: &Request) -> Result<(Epoch, Grant), Reply> {
+    fn identify(&self, stream: &UnixStream, request: &Request) -> Result<(Epoch, Badge), Reply> {
         let inside = asker::at(stream, &self.layout)
             .map_err(|e| Reply::no(Exit::Failed, format!("who is asking cannot be known: {e}")))?;
         let Some(inside) = inside else {
             return Err(Reply::no(Exit::Usage, "this door is for what the factory started"));
         };
-        let shown = request.token.as_deref().and_then(|token| Grant::shown(&self.layout, token));
+        let shown = request.token.as_deref().and_then(|token| Badge::shown(&self.layout, token));
         match (&inside.who, shown) {
-            (Who::Agent(epoch), Some((named, grant))) if *epoch == named => Ok((named, grant)),
+            (Who::Agent(epoch), Some((named, badge))) if *epoch == named => Ok((named, badge)),
             (who, _) => {
                 let project = inside.project.clone().or_else(|| {
                     self.projects.all().into_iter().next().map(|project| project.config.project.name)
@@ -179,7 +179,7 @@ impl Keeper {
         &self,
         stream: &UnixStream,
         epoch: Epoch,
-        grant: &Grant,
+        badge: &Badge,
         request: &Request,
         streams: Vec<OwnedFd>,
     ) -> io::Result<u8> {
@@ -192,7 +192,7 @@ impl Keeper {
         let mut child = Command::new(self.layout.bin().join("shopfloor"))
             .arg("--home")
             .arg(self.layout.root())
-            .args(only_its_own(&request.args, grant).into_iter().flatten())
+            .args(only_its_own(&request.args, badge).into_iter().flatten())
             .args(&request.args)
             .env_clear()
             .envs(clean_env(self.projects.surroundings(), &[]))
@@ -219,9 +219,9 @@ impl Keeper {
 }
 
 /// What a session asks without naming a project is about its own.
-fn only_its_own<'g>(args: &[String], grant: &'g Grant) -> Option<[&'g str; 2]> {
+fn only_its_own<'b>(args: &[String], badge: &'b Badge) -> Option<[&'b str; 2]> {
     let names = |arg: &String| arg == "--project" || arg.starts_with("--project=") || arg.starts_with("-p");
-    (!args.iter().any(names)).then_some(["--project", grant.project.as_str()])
+    (!args.iter().any(names)).then_some(["--project", badge.project.as_str()])
 }
 
 /// Until the command has ended: true; or whoever asked is gone.
