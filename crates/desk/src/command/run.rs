@@ -18,7 +18,7 @@ impl Desk {
         let formula = ask.recipe.formula.clone();
         let engine = self.engine()?;
         if let Err(other) = may_run(engine.floor(), project, &formula) {
-            return Err(Error::new(Exit::Busy, format!("run {other} of {formula} goes on"))
+            return Err(Error::new(Exit::Busy, format!("run {other} of {formula} is still under way"))
                 .hint(format!("`shopfloor run show {other}` says how far along it is")));
         }
         if let Some(flaw) = ask.recipe.flaw() {

@@ -30,7 +30,7 @@ enum ScheduleCommand {
     Run { schedule: ScheduleName },
     /// Run nothing by a schedule until it is resumed
     Pause { schedule: ScheduleName },
-    /// Let a schedule go on, from its next time
+    /// Resume a schedule, from its next time on
     Resume { schedule: ScheduleName },
 }
 

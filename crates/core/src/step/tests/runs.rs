@@ -384,7 +384,7 @@ fn what_is_due_is_run_once_and_then_due_again() {
 }
 
 #[test]
-fn what_is_due_while_a_run_goes_on_is_passed_over() {
+fn what_is_due_while_a_run_is_under_way_is_passed_over() {
     let mut scene = Scene::scheduled(OnMissed::Once);
     scene.event(ask(vec![part("one", &[])]));
     scene.wait(HOUR);
