@@ -4,25 +4,18 @@
 //! Invariant: what no capability covers, and no agent's own word is, needs a person.
 
 use super::{CliError, CliResult, Command, Context, Exit};
-use crate::asker::{Inside, Who};
-use crate::daemon::ASKER;
-use shopfloor_adapters::agent::Grant;
+use crate::asker::{ASKER, Inside, Who, refused};
+use shopfloor_adapters::agent::Badge;
 use shopfloor_adapters::git::origin::hub;
 use shopfloor_adapters::host::lock;
 use shopfloor_core::capability::Capability;
-use shopfloor_core::event::Event;
-use shopfloor_core::ids::{Epoch, ProjectName};
+use shopfloor_core::ids::Epoch;
 use shopfloor_core::step::may_do;
-use shopfloor_core::text::one_line;
 use shopfloor_desk::command::allowing;
 use std::path::Path;
 
 /// What to do instead, where no command has more to say.
 pub(super) const ELSEWHERE: &str = "run it outside of what the factory started";
-/// For the journal: the command and what it is about, not the texts that follow.
-const ASKED_WORDS: usize = 3;
-const ASKED_CHARS_MAX: usize = 80;
-
 /// What a command that is not only for people takes.
 pub(super) enum Needed {
     /// It is the session's own word, or tells nothing of the floor.
@@ -94,12 +87,12 @@ fn may(context: &Context, inside: &Inside, needed: &Needed) -> Result<(), String
     if is_allowed { Ok(()) } else { Err(ELSEWHERE.to_owned()) }
 }
 
-/// What all may, a session may for as long as it has its grant. The rest is up to its role, as the floor knows both: not
+/// What all may, a session may for as long as it has its badge. The rest is up to its role, as the floor knows both: not
 /// to what lies in the session's folder.
 fn agent_may(context: &Context, inside: &Inside, epoch: Epoch, capability: Capability) -> Result<(), String> {
     let elsewhere =
         context.named().is_some_and(|name| inside.project.as_ref().is_some_and(|own| own.as_str() != name));
-    if elsewhere || Grant::of(&context.layout, epoch).is_none() {
+    if elsewhere || Badge::of(&context.layout, epoch).is_none() {
         return Err(ELSEWHERE.to_owned());
     }
     if Capability::OF_ALL.contains(&capability) {
@@ -194,16 +187,6 @@ fn persons(command: &Command) -> Option<&'static str> {
     }
 }
 
-/// The command's words, without options and without the values of those that every command has.
-fn asked(args: impl Iterator<Item = String>) -> String {
-    let mut is_value = false;
-    let words = args.filter(|word| {
-        let skipped = std::mem::replace(&mut is_value, word == "--project" || word == "--home");
-        !skipped && !word.starts_with('-')
-    });
-    words.take(ASKED_WORDS).collect::<Vec<_>>().join(" ")
-}
-
 fn journal(context: &Context, inside: &Inside) -> CliResult<()> {
     let project = match (&inside.project, context.project()) {
         (Some(project), _) => project.clone(),
@@ -212,9 +195,4 @@ fn journal(context: &Context, inside: &Inside) -> CliResult<()> {
     };
     context.submit(&refused(project, &inside.who, std::env::args().skip(1)))?;
     Ok(())
-}
-
-/// What is put on record of it.
-pub(crate) fn refused(project: ProjectName, who: &Who, args: impl Iterator<Item = String>) -> Event {
-    Event::PersonNeeded { project, by: who.to_string(), asked: one_line(&asked(args), ASKED_CHARS_MAX) }
 }

@@ -2,10 +2,10 @@
 //! reads the environment for them.
 
 use super::error::{CliError, CliResult};
+use crate::asker::ASKER;
 use crate::asker::{self, Inside, Who};
 use crate::config::runtimes::Catalogue;
 use crate::config::{self, FloorConfig};
-use crate::daemon::ASKER;
 use crate::projects::Projects;
 use shopfloor_adapters::git::Git;
 use shopfloor_adapters::git::origin::{self, Origin};

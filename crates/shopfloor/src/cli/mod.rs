@@ -56,12 +56,11 @@ mod up;
 mod vault;
 mod verify;
 
-pub(crate) use authority::refused;
 pub use context::Context;
 pub use error::{CliError, CliResult, Exit};
 pub use shopfloor_desk::now;
 
-use crate::daemon::ASKER;
+use crate::asker::ASKER;
 use crate::demo_agent;
 use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};

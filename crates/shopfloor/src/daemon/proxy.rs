@@ -2,8 +2,7 @@
 //! nowhere. Checks and setup commands have none, whatever socket they find.
 
 use super::Projects;
-use crate::asker::{self, Who};
-use crate::cli::refused;
+use crate::asker::{self, Who, refused};
 use shopfloor_adapters::jail::network;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::Epoch;

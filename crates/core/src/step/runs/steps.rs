@@ -135,7 +135,7 @@ impl Turn<'_> {
             (record.note, record.output) = (note, output);
         });
         match code {
-            Some(0) => self.goes_on(*number, *job, step),
+            Some(0) => self.step_succeeded(*number, *job, step),
             Some(NOTHING_TO_DO) => {
                 self.end_run(*number, RunResult::NothingToDo, &reasons::step_found_nothing(step));
             }
@@ -143,8 +143,8 @@ impl Turn<'_> {
         }
     }
 
-    /// The step is done, and the next may begin; an agent that waits for that is told.
-    fn goes_on(&mut self, number: RunNumber, id: JobId, step: &StepId) {
+    /// The step is done: the next may begin, and an agent that waits for that is told.
+    fn step_succeeded(&mut self, number: RunNumber, id: JobId, step: &StepId) {
         let there = self.job(id).is_some_and(|job| job.session.is_some());
         self.advance(number);
         let Some(run) = self.floor.runs.get(&number).filter(|_| there) else { return };
@@ -217,7 +217,7 @@ impl Turn<'_> {
         let state = if *there { StepState::Done } else { StepState::Open };
         self.set_step(number, step, |record| record.state = state);
         if *there {
-            return self.goes_on(number, id, step);
+            return self.step_succeeded(number, id, step);
         }
         match attempt < CLAIMS_MAX {
             true => self.tell(id, &agents::step_not_verified(step, why)),

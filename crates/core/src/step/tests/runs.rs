@@ -1,12 +1,12 @@
 //! Runs of formulas: commands first, the agent when it is its turn, one thing after another, and an end.
 
 use super::*;
-use crate::effect::{PlannedRun, RunStep};
+use crate::effect::{AgentTrouble, PlannedRun, RunStep};
 use crate::event::{RunAsk, StepSaid};
 use crate::ids::{Assignment, Role, RunNumber, StepId};
 use crate::recipe::{Context, Recipe, Step as Part};
-use crate::state::{Came, End, OnMissed, Run, RunResult, Schedule, SchedulePlan, StepState};
-use crate::step::{NotAStep, may_run, may_say};
+use crate::state::{Came, End, OnMissed, Run, RunResult, RunState, Schedule, SchedulePlan, StepState};
+use crate::step::{NotAStep, RunWaiting, may_run, may_say};
 
 const RUN: RunNumber = RunNumber(1);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -109,6 +109,44 @@ fn commands_alone_start_no_agent_and_end_the_run() {
     assert_eq!(scene.job().end(), Some(End::Done));
     assert_eq!(scene.the_run().result(), Some(RunResult::Done));
     assert_eq!(scene.the_run().steps[0].output, "said");
+}
+
+/// What a run waits for is asked of what begins it.
+#[test]
+fn a_run_says_what_it_waits_for_until_it_begins() {
+    let named = |name: &str, steps| {
+        let recipe = Recipe { formula: name.parse().expect("a name"), ..recipe(steps) };
+        Event::RunAsked { project: project(), ask: RunAsk { recipe, by: "ann".into(), schedule: None } }
+    };
+    let agents = || vec![part("write", &[])];
+    let mut scene = Scene::new(Policy { max_jobs: 1, floor_max_jobs: Some(2), ..Policy::default() });
+    scene.staffed = false;
+    scene.event(Event::Resumed).event(Event::WorkPaused { project: None, why: "lunch".into() });
+    scene.event(named("a", agents())).event(named("b", agents()));
+    let waits = |scene: &Scene, number| {
+        let run = scene.floor.runs.get(&RunNumber(number)).expect("there is a run");
+        (run.state == RunState::Waiting).then(|| RunWaiting::of(&scene.floor, run))
+    };
+    assert_eq!(waits(&scene, 1), Some(RunWaiting::Paused("lunch".into())));
+    scene.event(Event::WorkResumed { project: None });
+    assert_eq!(waits(&scene, 1), Some(RunWaiting::Looking));
+    let trouble = AgentTrouble { role: Role::DEV, why: "no key".into() };
+    let looked = outcome::AgentsChecked { troubles: vec![trouble], unset: vec![] };
+    scene.answer("check_agents", Outcome::AgentsChecked(looked));
+    let out = RunWaiting::Outage { role: Role::DEV, why: "no key".into() };
+    assert_eq!((waits(&scene, 1), waits(&scene, 2)), (Some(out.clone()), Some(out)));
+    // What needs no agent begins meanwhile, and takes the room.
+    scene.event(named("c", vec![command("look", &[])]));
+    assert_eq!(waits(&scene, 3), None);
+    assert_eq!(waits(&scene, 1), Some(RunWaiting::Room { live: 1, max: 1 }));
+}
+
+#[test]
+fn a_run_waits_for_room_on_the_floor() {
+    let mut scene = Scene::new(Policy { max_jobs: 2, floor_max_jobs: Some(1), ..Policy::default() });
+    scene.issue(1, &["backlog"], &[]);
+    scene.event(ask(vec![command("look", &[])]));
+    assert_eq!(RunWaiting::of(&scene.floor, scene.the_run()), RunWaiting::FloorRoom { live: 1, max: 1 });
 }
 
 #[test]
@@ -396,7 +434,7 @@ fn what_is_due_is_run_once_and_then_due_again() {
 }
 
 #[test]
-fn what_is_due_while_a_run_goes_on_is_passed_over() {
+fn what_is_due_while_a_run_is_under_way_is_passed_over() {
     let mut scene = Scene::scheduled(OnMissed::Once);
     scene.event(ask(vec![part("one", &[])]));
     scene.wait(HOUR);
