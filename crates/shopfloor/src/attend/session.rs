@@ -35,6 +35,7 @@ const CONFIRM_EVERY: Duration = Duration::from_secs(600);
 /// Changes smaller than these are not worth a commit.
 const CONTEXT_STEP: u8 = 5;
 const COST_STEP_MICROS: u64 = 100_000;
+const TOKENS_STEP: u64 = 50_000;
 
 /// What the floor says about a live session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -342,6 +343,7 @@ impl Attendant {
             confidence: status.confidence,
             context_percent: status.context_percent,
             cost_micros: self.dossier.cost_micros(),
+            tokens: self.dossier.tokens(),
             dialog: status.dialog.clone(),
             question: status.question.clone(),
         };
@@ -373,6 +375,7 @@ impl Attendant {
         let failed = matches!(new.state, State::Failed { .. } | State::LimitedUntil { .. });
         let context = old.context_percent.unwrap_or(0).abs_diff(new.context_percent.unwrap_or(0));
         let cost = new.cost_micros.unwrap_or(0).saturating_sub(old.cost_micros.unwrap_or(0));
+        let tokens = new.tokens.unwrap_or_default().since(old.tokens.unwrap_or_default()).all();
         let progress = self.dossier.evidence.progress().map(|(_, at)| at);
         detail(&old.state) != detail(&new.state)
             || (new.dialog.is_some() && asks(old) != asks(new))
@@ -380,6 +383,7 @@ impl Attendant {
             || (failed && old.since != new.since)
             || context >= CONTEXT_STEP
             || cost >= COST_STEP_MICROS
+            || tokens >= TOKENS_STEP
             || (new.state == State::Stuck && age >= self.spec.timing.strike())
             || (age >= CONFIRM_EVERY && progress > Some((self.clock)() - age))
     }

@@ -3,7 +3,7 @@
 use super::Runs;
 use crate::event::{NoteKind, RunAsk};
 use crate::ids::{FormulaName, JobId, ProjectName, RunNumber};
-use crate::state::{Floor, Run, RunState, StepRecord, StepState};
+use crate::state::{Cost, Floor, Run, RunState, StepRecord, StepState};
 use crate::step::Turn;
 use crate::texts::notes;
 
@@ -41,6 +41,7 @@ impl Turn<'_> {
             started_at: None,
             spared_until: None,
             state: RunState::Waiting,
+            spent: Cost::default(),
         };
         self.floor.runs.put(Runs(()), run);
         if let Some(schedule) = &ask.schedule {

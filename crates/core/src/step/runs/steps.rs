@@ -79,11 +79,23 @@ impl Turn<'_> {
                 self.start_or_put_off(id);
             }
         } else if run.is_through() {
-            self.push(id, Goal::Land);
+            self.is_through(number, id);
         } else {
             // Cannot be with a recipe that has no flaw: something waits for what is never over.
             self.end_run(number, RunResult::Failed, reasons::run_is_stuck());
         }
+    }
+
+    /// Every step is over. What a role that lands nothing left in its worktree is kept as at any end, and goes no further.
+    fn is_through(&mut self, number: RunNumber, id: JobId) {
+        match self.lands(id) {
+            true => self.push(id, Goal::Land),
+            false => self.end_run(number, RunResult::Done, ""),
+        }
+    }
+
+    fn lands(&self, id: JobId) -> bool {
+        self.job(id).is_none_or(|job| self.floor.policy(&job.project).rights(job.role).lands)
     }
 
     fn run_command(&mut self, id: JobId, number: RunNumber, at: usize) {
@@ -249,8 +261,9 @@ impl Turn<'_> {
                 self.remind(id, &text, reasons::steps_are_open());
             }
             Phase::Done if self.job(id).is_some_and(|job| job.state == JobState::Working) => {
-                self.push(id, Goal::Land);
+                self.is_through(number, id);
             }
+            Phase::AwaitingCi | Phase::AwaitingReview if !self.lands(id) => self.is_through(number, id),
             // What it left is on its way.
             Phase::Done => {}
             _ => return false,

@@ -603,7 +603,7 @@ shopfloor.toml:6:25: in `roles.dev.may`: unknown value "issue.crate"
 shopfloor.toml:6:1: unknown key `maximum` in [roles.dev]
   6 | maximum = 5
     | ^^^^^^^
-  hint: valid keys here: may, labels, max_issues, max_changes"#,
+  hint: valid keys here: may, labels, always, lands, max_issues, max_changes"#,
     );
     check_section(
         "[roles.reviewer]\nmay = []\n",
