@@ -4,7 +4,8 @@
 use crate::config::formula::{Library, Place, fill};
 use crate::config::schedule;
 use crate::projects::{Loaded, Projects};
-use shopfloor_adapters::host::machine;
+use shopfloor_adapters::host::{machine, samples};
+use shopfloor_adapters::layout::Layout;
 use shopfloor_core::effect::outcome::RunPlanned;
 use shopfloor_core::effect::{PlanRun, PlannedRun};
 use shopfloor_core::recipe::Recipe;
@@ -16,6 +17,7 @@ const MEGABYTE: u64 = 1_000_000;
 
 pub(super) struct Timetable {
     pub projects: Projects,
+    pub layout: Layout,
 }
 
 impl Schedules for Timetable {
@@ -23,6 +25,8 @@ impl Schedules for Timetable {
         let project = self.projects.get(&asked.project).ok_or_else(|| {
             PortError::transient(format!("the configuration of project {} is not to be had", asked.project))
         })?;
+        // The machine is looked at anyway; what cannot be kept is no reason to run nothing.
+        let _ = samples::take(&self.layout.samples(), self.layout.root(), now());
         let next = match schedule::next(&asked.plan, now()) {
             Ok(next) => next,
             Err(why) => return Ok(RunPlanned { next: None, what: PlannedRun::Cannot { why } }),

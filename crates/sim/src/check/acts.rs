@@ -28,8 +28,12 @@ impl Checker {
     pub(super) fn agents_keep_to_their_role(&mut self, world: &mut World, outbox: &[OutboxEffect]) {
         let mut broken = Vec::new();
         for effect in outbox {
-            if let Action::Act(order) = &*effect.action {
-                broken.extend(self.order_is_allowed(world, order));
+            match &*effect.action {
+                Action::Act(order) => broken.extend(self.order_is_allowed(world, order)),
+                Action::PushBranch { role, assignment, .. } if !world.policy.rights(*role).lands => {
+                    broken.push(format!("the {role} agent of {assignment} lands something"));
+                }
+                _ => {}
             }
         }
         let mut of_markers: BTreeMap<&String, usize> = BTreeMap::new();
