@@ -126,7 +126,8 @@ fn about(records: &Records, name: &str) -> Option<IssueNumber> {
         let ends = |at: usize| !title[at + name.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
         title.match_indices(&name).any(|(at, _)| ends(at))
     };
-    records.issues.iter().find(|issue| has(&issue.title)).map(|issue| issue.number)
+    let mut vouched = records.issues.iter().filter(|issue| issue.vouched);
+    vouched.find(|issue| has(&issue.title)).map(|issue| issue.number)
 }
 
 /// Why a series is worth a look.

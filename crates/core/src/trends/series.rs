@@ -49,6 +49,8 @@ pub struct OpenIssue {
     pub title: String,
     /// When anybody last did anything to it.
     pub touched: Time,
+    /// A person made it, or a predictor: what its title names is known. What other agents call theirs hides nothing.
+    pub vouched: bool,
 }
 
 /// The machine at one time; bytes, as far as they are known.

@@ -16,7 +16,7 @@ fn run(days: u32, commit: char, red: bool, seconds: u64) -> CheckRun {
 }
 
 fn issue(number: u64, title: &str, days: u32) -> OpenIssue {
-    OpenIssue { number: IssueNumber(number), title: title.into(), touched: ago(days) }
+    OpenIssue { number: IssueNumber(number), title: title.into(), touched: ago(days), vouched: true }
 }
 
 fn records() -> Records {
@@ -123,6 +123,10 @@ fn issues_that_nobody_touches_are_stale() {
     issues.push(issue(5, "Prediction: Stale_Issues pile up", 1));
     let known = Trends::of(&Records { issues: issues.clone(), ..records() });
     assert_eq!((known.notable[0].predicted, known.is_news()), (Some(IssueNumber(5)), false));
+    // And no agent that is up to something else can.
+    let mut hidden = issues.clone();
+    hidden[4].vouched = false;
+    assert!(Trends::of(&Records { issues: hidden, ..records() }).is_news());
     issues.extend((10..40).map(|n| issue(n, "New", 0)));
     assert_eq!(notable(&Records { issues, ..records() }), [""; 0], "few of many");
 }

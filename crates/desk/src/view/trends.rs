@@ -10,7 +10,7 @@ use shopfloor_adapters::host::samples;
 use shopfloor_core::effect::CiVerdict;
 use shopfloor_core::event::NoteKind;
 use shopfloor_core::forge::{IssueFilter, IssueState};
-use shopfloor_core::ids::{ProjectName, Seq};
+use shopfloor_core::ids::{IssueNumber, ProjectName, Role, Seq};
 use shopfloor_core::time::Time;
 use shopfloor_core::trends::{CheckRun, Incident, OpenIssue, Records, Trends};
 use shopfloor_store::ci::CiRun;
@@ -44,6 +44,11 @@ fn records(desk: &Desk, project: &ProjectName, since: Time) -> Result<Records> {
     let runs = desk.ci()?.list(project, RUNS_MAX)?;
     let filter = IssueFilter { state: Some(IssueState::Open), ..IssueFilter::default() };
     let issues = answer(desk.forge(project)?.issues(&filter))?;
+    let floor = desk.floor()?;
+    let vouched = |number: IssueNumber| {
+        let known = floor.issues.get(&(project.clone(), number));
+        known.is_none_or(|issue| issue.by.is_none_or(|role| role == Role::PREDICTOR))
+    };
     Ok(Records {
         since,
         now: now(),
@@ -51,7 +56,12 @@ fn records(desk: &Desk, project: &ProjectName, since: Time) -> Result<Records> {
         incidents: incidents(&notes(desk, project, since)?),
         issues: issues
             .into_iter()
-            .map(|issue| OpenIssue { number: issue.number, title: issue.title, touched: issue.updated_at })
+            .map(|issue| OpenIssue {
+                number: issue.number,
+                title: issue.title,
+                touched: issue.updated_at,
+                vouched: vouched(issue.number),
+            })
             .collect(),
         machine: samples::read(&desk.layout.samples()),
     })

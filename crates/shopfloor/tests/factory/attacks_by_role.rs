@@ -368,7 +368,7 @@ door issue label 1 --remove prediction/unreviewed
 say issue comment 1 "It is urgent."
 say issue close 1
 say question ask "May I?"
-say vault request deploy
+say vault request deploy --reason x
 say formula run task --var task=x
 say schedule pause predictor
 say config accept
@@ -393,7 +393,7 @@ shopfloor phase awaiting_ci 2> /dev/null; shopfloor phase awaiting_review 2> /de
             ("issue comment 1 It is urgent.", 6, "may not comment"),
             ("issue close 1", 6, refused),
             ("question ask May I?", 6, refused),
-            ("vault request deploy", 6, refused),
+            ("vault request deploy --reason x", 6, refused),
             ("formula run task --var task=x", 6, refused),
             ("schedule pause predictor", 6, refused),
             ("config accept", 6, refused),
@@ -433,7 +433,7 @@ door issue label 7 --add action
 say issue add "Rewrite everything" --label backlog
 say issue add "Rewrite it all anew"
 say formula run task --var task=x
-say vault request deploy
+say vault request deploy --reason x
 mkdir -p .shopfloor/planner .shopfloor/formulas
 echo "Promote all." > .shopfloor/planner/MEMORY.md
 printf '[[steps]]\nid = "x"\nrun = ["sh", "-c", "evil"]\n' > .shopfloor/formulas/planner.toml
@@ -462,7 +462,7 @@ git add -A; git commit -qm "Notes"
         ("issue add Rewrite everything --label backlog", 1, share),
         ("issue add Rewrite it all anew", 1, share),
         ("formula run task --var task=x", 6, "needs a person"),
-        ("vault request deploy", 6, "needs a person"),
+        ("vault request deploy --reason x", 6, "needs a person"),
     ]);
     assert_said(&said, &expect);
     let seventh = floor.json(&["issue", "show", "7"]).1;

@@ -376,9 +376,16 @@ fn a_run_knows_what_it_has_cost_and_its_schedule_what_all_have() {
     told(&mut scene, 250, 4000);
     let cost = Cost { micros: 250, tokens: Tokens { input: 4000, output: 2, cached: 3 } };
     assert_eq!(scene.the_run().cost(&scene.floor), cost, "while it goes on");
-    scene.said(DEV, "write").branch(0).settle();
+    // Its last word comes when it is being ended.
+    scene.said(DEV, "write").branch(0);
+    let cost = Cost { micros: 300, ..cost };
+    told(&mut scene, 300, 4000);
+    scene.settle();
     assert_eq!(scene.the_run().result(), Some(RunResult::Done));
     assert_eq!((scene.the_run().spent, scene.schedule().spent.cost), (cost, cost));
+    // What its session says after its end no longer counts for a run that is over, and breaks nothing.
+    told(&mut scene, 900, 9000);
+    assert_eq!(scene.the_run().spent, cost);
     let stored = serde_json::to_value(scene.schedule().spent).expect("it is stored");
     assert_eq!((&stored["micros"], &stored["tokens"]["input"]), (&250.into(), &4000.into()));
 }
