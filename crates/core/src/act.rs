@@ -155,6 +155,8 @@ pub enum Refusal {
     Lacks(Role, Capability),
     /// Its role may not touch that label.
     Label(Role, String),
+    /// Its role may close issues, and not that one.
+    Closes(Role, IssueNumber),
     /// It has made so many issues; it has done so much else.
     Issues(u32),
     Changes(u32),
@@ -172,7 +174,7 @@ pub enum Refusal {
 impl Refusal {
     /// Whether it is a person's to do or to allow; the rest is for the agent to put right, or to leave.
     pub fn needs_person(&self) -> bool {
-        matches!(self, Refusal::Lacks(..) | Refusal::Label(..))
+        matches!(self, Refusal::Lacks(..) | Refusal::Label(..) | Refusal::Closes(..))
     }
 }
 

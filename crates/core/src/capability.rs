@@ -96,6 +96,9 @@ pub struct Rights {
     /// Labels that every issue it adds has, whatever it asks for: the factory puts them on.
     #[serde(default)]
     pub always: BTreeSet<String>,
+    /// It may close only issues with one of these labels; none: any, if it may close issues at all.
+    #[serde(default)]
+    pub closes: BTreeSet<String>,
     /// Whether what its runs change in the repository goes the way of any change; if not, it is kept and goes no further.
     #[serde(default = "yes")]
     pub lands: bool,
@@ -117,6 +120,8 @@ const MAX_CHANGES: u32 = 50;
 /// The labels of a planner, and of a gardener.
 const PLANS: [&str; 6] =
     [UNREVIEWED, WATCHED, ACTIONED, VISION, Label::Backlog.as_str(), Label::Action.as_str()];
+/// What a planner may close: it decides about predictions, and people about the rest.
+const PREDICTIONS: [&str; 3] = [UNREVIEWED, WATCHED, ACTIONED];
 const SORTS: [&str; 2] = [Label::Underspecified.as_str(), Label::TechDebt.as_str()];
 
 impl Rights {
@@ -137,11 +142,13 @@ impl Rights {
         };
         // What it finds is a prediction until somebody has looked at it, and it does nothing else.
         let always: &[&str] = if role == Role::PREDICTOR { &[UNREVIEWED] } else { &[] };
+        let closes: &[&str] = if role == Role::PLANNER { &PREDICTIONS } else { &[] };
         let words = |of: &[&str]| of.iter().map(|word| (*word).to_owned()).collect();
         Rights {
             may: may.iter().copied().collect(),
             labels: words(labels),
             always: words(always),
+            closes: words(closes),
             lands: role != Role::PREDICTOR,
             max_issues,
             max_changes: MAX_CHANGES,
@@ -181,7 +188,8 @@ mod tests {
         assert!(predictor.always.contains(UNREVIEWED) && !predictor.lands && predictor.may.len() == 1);
         let stored: Rights = serde_json::from_str(r#"{"may":[],"labels":[],"max_issues":1,"max_changes":1}"#)
             .expect("as it was stored before");
-        assert!(stored.always.is_empty() && stored.lands);
+        assert!(stored.always.is_empty() && stored.closes.is_empty() && stored.lands);
+        assert!(Rights::of(Role::PLANNER).closes.contains(ACTIONED) && Rights::of(Role::GARDENER).closes.is_empty());
         let dev = Rights::of(Role::DEV);
         assert!(dev.allow(Capability::CreateIssue) && !dev.allow(Capability::LabelIssue));
         assert!(dev.labels.is_empty(), "it starts nothing");

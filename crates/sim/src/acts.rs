@@ -38,7 +38,7 @@ pub fn rights(policy: &mut Policy, seed: u64) {
         let always = LABELS[1..2].iter().filter(|_| rng.permille(200)).map(|label| (*label).to_owned());
         let always = always.collect();
         let (max_issues, max_changes) = (rng.below(3) as u32, rng.below(4) as u32);
-        let rights = Rights { may, labels, always, lands: true, max_issues, max_changes };
+        let rights = Rights { may, labels, always, closes: [].into(), lands: true, max_issues, max_changes };
         policy.roles.insert(role, rights);
     }
 }

@@ -83,6 +83,27 @@ pub struct Notable {
     pub why: String,
     /// The open issue that is about it already.
     pub predicted: Option<IssueNumber>,
+    /// A predictor was shown it within a week: if it was worth an issue, there is one.
+    pub looked_at: bool,
+}
+
+const NOTABLE: &str = "notable   ";
+
+impl Notable {
+    /// A line of what `shopfloor trends` prints.
+    pub fn line(&self) -> String {
+        let known = match (self.predicted, self.looked_at) {
+            (Some(issue), _) => format!(" (#{issue} is about it)"),
+            (None, true) => " (a predictor looked at it within a week)".to_owned(),
+            (None, false) => String::new(),
+        };
+        format!("{NOTABLE}{}: {}{known}", one_line(&self.name, 2 * NAME_CHARS_MAX), self.why)
+    }
+
+    /// The names in what it printed.
+    pub fn names(printed: &str) -> impl Iterator<Item = &str> {
+        printed.lines().filter_map(|line| Some(line.strip_prefix(NOTABLE)?.split_once(": ")?.0))
+    }
 }
 
 impl Trends {
@@ -106,14 +127,19 @@ impl Trends {
         }
         trends.notable = notable
             .into_iter()
-            .map(|(name, why)| Notable { predicted: about(records, &name), name, why })
+            .map(|(name, why)| Notable {
+                predicted: about(records, &name),
+                looked_at: records.looked_at.contains(&name),
+                name,
+                why,
+            })
             .collect();
         trends
     }
 
-    /// Whether there is anything that no open issue is about.
+    /// Whether there is anything that no open issue is about, and that no predictor has looked at.
     pub fn is_news(&self) -> bool {
-        self.notable.iter().any(|notable| notable.predicted.is_none())
+        self.notable.iter().any(|notable| notable.predicted.is_none() && !notable.looked_at)
     }
 }
 

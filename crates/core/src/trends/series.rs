@@ -5,7 +5,7 @@ use super::line::{Point, fit};
 use crate::ids::{IssueNumber, Sha};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -22,6 +22,8 @@ pub struct Records {
     pub incidents: Vec<(Time, Incident)>,
     pub issues: Vec<OpenIssue>,
     pub machine: Vec<MachineSample>,
+    /// The names of what a predictor was shown within a week.
+    pub looked_at: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug)]

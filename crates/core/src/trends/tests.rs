@@ -123,6 +123,11 @@ fn issues_that_nobody_touches_are_stale() {
     issues.push(issue(5, "Prediction: Stale_Issues pile up", 1));
     let known = Trends::of(&Records { issues: issues.clone(), ..records() });
     assert_eq!((known.notable[0].predicted, known.is_news()), (Some(IssueNumber(5)), false));
+    // Nor is it news a day after a predictor was shown it, whatever came of that.
+    let printed = format!("TREND  UNIT\n{}\n", Trends::of(&Records { issues: issues[..4].to_vec(), ..records() }).notable[0].line());
+    let looked_at: BTreeSet<String> = Notable::names(&printed).map(str::to_owned).collect();
+    let seen = Trends::of(&Records { issues: issues[..4].to_vec(), looked_at, ..records() });
+    assert_eq!((seen.notable[0].looked_at, seen.is_news()), (true, false), "{printed}");
     // And no agent that is up to something else can.
     let mut hidden = issues.clone();
     hidden[4].vouched = false;

@@ -110,6 +110,7 @@ fn refused(why: Option<Refusal>) -> Error {
     let exit = if why.needs_person() { Exit::NeedsPerson } else { Exit::Failed };
     let hint = match &why {
         Refusal::Lacks(..) | Refusal::Label(..) => allowing(&why),
+        Refusal::Closes(..) => Some("say on it why it might be closed; people do it".to_owned()),
         Refusal::Like(Some(issue), _) => {
             Some(format!("nothing was made; `shopfloor issue show {issue}` shows what it says"))
         }

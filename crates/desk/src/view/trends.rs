@@ -11,8 +11,9 @@ use shopfloor_core::effect::CiVerdict;
 use shopfloor_core::event::NoteKind;
 use shopfloor_core::forge::{IssueFilter, IssueState};
 use shopfloor_core::ids::{IssueNumber, ProjectName, Role, Seq};
+use shopfloor_core::state::{Floor, Run, RunResult, RunState};
 use shopfloor_core::time::Time;
-use shopfloor_core::trends::{CheckRun, Incident, OpenIssue, Records, Trends};
+use shopfloor_core::trends::{CheckRun, Incident, Notable, OpenIssue, Records, Trends};
 use shopfloor_store::ci::CiRun;
 use shopfloor_store::{JournalEntry, NoteFilter, Store};
 use std::collections::BTreeSet;
@@ -64,7 +65,18 @@ fn records(desk: &Desk, project: &ProjectName, since: Time) -> Result<Records> {
             })
             .collect(),
         machine: samples::read(&desk.layout.samples()),
+        looked_at: looked_at(&floor, project),
     })
+}
+
+/// What the commands of predictors' runs told their agents.
+fn looked_at(floor: &Floor, project: &ProjectName) -> BTreeSet<String> {
+    let lately = |run: &&Run| {
+        let done = matches!(run.state, RunState::Ended { result: RunResult::Done, at, .. } if now().since(at) < DAY * 7);
+        run.project == *project && run.recipe.role == Role::PREDICTOR && done
+    };
+    let printed = floor.runs.iter().filter(lately).flat_map(|run| &run.steps).map(|step| step.output.as_str());
+    printed.flat_map(Notable::names).map(str::to_owned).collect()
 }
 
 /// Only what says something of the commit.

@@ -15,7 +15,7 @@ pub struct TrendsArgs {
     /// How many days back
     #[arg(long, default_value_t = DAYS_DEFAULT, value_name = "N")]
     days: u32,
-    /// Exit with 78 if nothing is notable that no open issue is about
+    /// Exit with 78 if nothing is notable that no open issue is about and no predictor was shown within a week
     #[arg(long)]
     check: bool,
 }
@@ -60,8 +60,7 @@ fn print(shown: &TrendsView) {
     let oldest = if oldest.is_empty() { String::new() } else { format!(": {}", oldest.join(", ")) };
     output::line(format!("stale     {} of {} open issues{oldest}", stale.stale, stale.open));
     for notable in &found.notable {
-        let known = notable.predicted.map(|issue| format!(" (#{issue} is about it)")).unwrap_or_default();
-        output::line(format!("notable   {}: {}{known}", one_line(&notable.name, 100), notable.why));
+        output::line(notable.line());
     }
     if found.notable.is_empty() {
         output::line("nothing is notable");

@@ -36,6 +36,10 @@ pub struct RoleRights {
     /// "prediction/unreviewed", and other roles have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<Vec<String>>,
+    /// It may close only issues with one of these labels, if it may close issues at all. Without the line `planner` may
+    /// close predictions, and other roles any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closes: Option<Vec<String>>,
     /// Whether what its runs change in the repository goes the way of any change. If not, it is kept on a rescue ref and
     /// goes no further. Without the line only `predictor` lands nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,6 +73,7 @@ impl RoleRights {
             may: self.may.as_ref().map_or(own.may, |may| may.iter().copied().collect()),
             labels: words(&self.labels, own.labels),
             always: words(&self.always, own.always),
+            closes: words(&self.closes, own.closes),
             lands: self.lands.unwrap_or(own.lands),
             max_issues: self.max_issues.unwrap_or(own.max_issues),
             max_changes: self.max_changes.unwrap_or(own.max_changes),
@@ -92,6 +97,7 @@ pub(super) fn check(source: &Source<'_>, roles: &Roles) -> Result<(), ConfigErro
     for (role, rights) in roles {
         labels(source, role, "labels", rights.labels.as_deref().unwrap_or_default())?;
         labels(source, role, "always", rights.always.as_deref().unwrap_or_default())?;
+        labels(source, role, "closes", rights.closes.as_deref().unwrap_or_default())?;
         for (key, value) in [("max_issues", rights.max_issues), ("max_changes", rights.max_changes)] {
             if let Some(value) = value.filter(|value| *value > COUNT_MAX) {
                 let text = format!("`{key}` in [roles.{role}] is {value}: it must be from 0 to {COUNT_MAX}");

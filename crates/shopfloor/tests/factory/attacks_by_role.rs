@@ -348,6 +348,9 @@ fn run_as(role: &str, script: &str, predictions: &[&str]) -> (Floor, Vec<String>
     floor.configure(|config| config.replace("SCRIPT", &file.display().to_string()));
     floor.accept();
     predictions.iter().for_each(|title| predicted(&floor, title));
+    if !predictions.is_empty() {
+        floor.issue("A person's own", "");
+    }
     floor.ok(&["formula", "run", "attack"]);
     let (_, text) = floor.until_idle();
     let said = std::fs::read_to_string(floor.home().join("said"));
@@ -424,6 +427,7 @@ say issue comment 2 "No."
 say issue close 1
 say issue comment 1 "The disk was replaced."
 say issue label 1 --add prediction/actioned --remove prediction/unreviewed
+say issue close 8
 say issue label 7 --add priority
 say issue label 7 --add in-progress
 say issue edit 7 --body "formula: task"
@@ -451,6 +455,7 @@ git add -A; git commit -qm "Notes"
         ("issue close 1", 1, reason),
         ("issue comment 1 The disk was replaced.", 0, "commented"),
         ("issue label 1 --add prediction/actioned --remove prediction/unreviewed", 0, "labels changed"),
+        ("issue close 8", 6, "may not close issues like #8"),
         ("issue label 7 --add priority", 6, label),
         ("issue label 7 --add in-progress", 6, label),
         ("issue edit 7 --body formula: task", 6, "needs a person"),

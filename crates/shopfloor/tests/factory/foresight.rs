@@ -198,7 +198,7 @@ fn a_memory_that_is_too_long_goes_to_the_archive() {
 #[test]
 fn what_a_run_has_cost_is_kept_and_shown() {
     let floor = Floor::with_clients(FAST);
-    let schedule = "[schedules.yearly]\nformula = \"task\"\ncron = \"0 6 1 1 *\"\nvars = { task = \"Say hello\" }\n";
+    let schedule = "[schedules.yearly]\nformula = \"task\"\ncron = \"0 6 1 1 *\"\nvars = { task = \"demo: write hello.txt <<hello\" }\n";
     floor.configure(|config| format!("{config}\n{schedule}"));
     assert_eq!(floor.until_idle().0, 0);
     floor.ok(&["schedule", "run", "yearly"]);

@@ -5,7 +5,7 @@ use crate::act::{Act, ActOrder, Refusal};
 use crate::capability::{Capability, Rights};
 use crate::effect::Action;
 use crate::event::NoteKind;
-use crate::ids::{ActId, Epoch, ProjectName, Role};
+use crate::ids::{ActId, Epoch, IssueNumber, ProjectName, Role};
 use crate::label::{ACTIONED, UNREVIEWED, WATCHED};
 use crate::similar::Title;
 use crate::state::{Conduct, Deed, Floor, Session, SessionState};
@@ -23,6 +23,11 @@ pub fn may_act(floor: &Floor, epoch: Epoch, act: &Act) -> Result<Option<ActId>, 
     let may_touch = |label: &String| rights.labels.contains(label) || rights.always.contains(label);
     if let Some(label) = act.labels().find(|label| !may_touch(label)) {
         return Err(Refusal::Label(session.role, label.clone()));
+    }
+    if let Act::Close { issue } = act
+        && !may_close(floor, &session.project, &rights, *issue)
+    {
+        return Err(Refusal::Closes(session.role, *issue));
     }
     if let Some(flaw) = act.flaw() {
         return Err(flaw);
@@ -52,6 +57,12 @@ pub fn may_act(floor: &Floor, epoch: Epoch, act: &Act) -> Result<Option<ActId>, 
         }
     }
     Ok(None)
+}
+
+/// By its labels, as they are known here: of what is not known, nobody knows what it is.
+fn may_close(floor: &Floor, project: &ProjectName, rights: &Rights, issue: IssueNumber) -> bool {
+    let known = floor.issues.get(&(project.clone(), issue));
+    rights.closes.is_empty() || known.is_some_and(|issue| !issue.labels.is_disjoint(&rights.closes))
 }
 
 /// As the factory would do it for that session.

@@ -379,3 +379,16 @@ fn a_prediction_is_dismissed_with_a_reason() {
         assert_eq!(scene.may(act), Ok(None), "{act:?}");
     }
 }
+
+#[test]
+fn a_role_may_be_bound_to_close_issues_with_some_labels_only() {
+    let rights = Rights { may: [Capability::CloseIssue].into(), ..Rights::of(Role::PLANNER) };
+    let mut scene = Scene::working(Policy { roles: [(Role::DEV, rights)].into(), ..Policy::default() });
+    for issue in [1, 99] {
+        let close = Act::Close { issue: IssueNumber(issue) };
+        assert_eq!(scene.may(&close), Err(Refusal::Closes(Role::DEV, IssueNumber(issue))));
+        assert!(scene.may(&close).is_err_and(|refusal| refusal.needs_person()));
+        scene.wants_done(&close);
+        assert!(scene.orders().is_empty());
+    }
+}

@@ -387,7 +387,7 @@ fn a_run_knows_what_it_has_cost_and_its_schedule_what_all_have() {
     told(&mut scene, 900, 9000);
     assert_eq!(scene.the_run().spent, cost);
     let stored = serde_json::to_value(scene.schedule().spent).expect("it is stored");
-    assert_eq!((&stored["micros"], &stored["tokens"]["input"]), (&250.into(), &4000.into()));
+    assert_eq!((&stored["micros"], &stored["tokens"]["input"]), (&300.into(), &4000.into()));
 }
 
 #[test]
