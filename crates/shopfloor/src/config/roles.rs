@@ -24,7 +24,8 @@ const COUNT_MAX: u32 = 1000;
 #[serde(deny_unknown_fields)]
 pub struct RoleRights {
     /// "issue.create", "issue.comment" (on any issue), "issue.label", "issue.close", "vault.request", "question.ask".
-    /// Without the line `dev` has "issue.create" and "question.ask", and other roles have none.
+    /// Without the line a role that the factory knows has what it is for, such as `dev` "issue.create" and "question.ask",
+    /// and other roles have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "words")]
     pub may: Option<Vec<Capability>>,
