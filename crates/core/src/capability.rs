@@ -189,7 +189,10 @@ mod tests {
         let stored: Rights = serde_json::from_str(r#"{"may":[],"labels":[],"max_issues":1,"max_changes":1}"#)
             .expect("as it was stored before");
         assert!(stored.always.is_empty() && stored.closes.is_empty() && stored.lands);
-        assert!(Rights::of(Role::PLANNER).closes.contains(ACTIONED) && Rights::of(Role::GARDENER).closes.is_empty());
+        assert!(
+            Rights::of(Role::PLANNER).closes.contains(ACTIONED)
+                && Rights::of(Role::GARDENER).closes.is_empty()
+        );
         let dev = Rights::of(Role::DEV);
         assert!(dev.allow(Capability::CreateIssue) && !dev.allow(Capability::LabelIssue));
         assert!(dev.labels.is_empty(), "it starts nothing");

@@ -91,9 +91,8 @@ impl Conduct {
 
     /// Whether it has said something on that issue, and it is there to read.
     pub fn has_spoken_on(&self, issue: IssueNumber) -> bool {
-        let said = |deed: &Deed| {
-            deed.said_on == Some(issue) && matches!(deed.end, Some(DeedEnd::Done { .. }))
-        };
+        let said =
+            |deed: &Deed| deed.said_on == Some(issue) && matches!(deed.end, Some(DeedEnd::Done { .. }));
         self.deeds.iter().any(said)
     }
 

@@ -114,7 +114,8 @@ impl Trends {
             stale_issues: stale(records),
             notable: vec![],
         };
-        let found = trends.trends.iter().filter_map(|trend| Some((trend.name.to_owned(), judge(trend, records)?)));
+        let found =
+            trends.trends.iter().filter_map(|trend| Some((trend.name.to_owned(), judge(trend, records)?)));
         let mut notable: Vec<(String, String)> = found.collect();
         for flaky in trends.flaky_steps.iter().filter(|flaky| flaky.flakes >= FLAKES_MIN) {
             let why = format!("it failed {} times on a commit on which it also passed", flaky.flakes);
@@ -149,7 +150,8 @@ fn about(records: &Records, name: &str) -> Option<IssueNumber> {
     let has = |title: &str| {
         let title = title.to_lowercase();
         // `flaky_step:unit` is not `flaky_step:unit_tests`.
-        let ends = |at: usize| !title[at + name.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        let ends =
+            |at: usize| !title[at + name.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
         title.match_indices(&name).any(|(at, _)| ends(at))
     };
     let mut vouched = records.issues.iter().filter(|issue| issue.vouched);
@@ -168,11 +170,14 @@ fn judge(trend: &Trend, records: &Records) -> Option<String> {
             if all >= RUNS_MIN && share >= FAILING_PERCENT {
                 return Some(format!("{failed} of the last week's {all} runs failed"));
             }
-            (is_line && week >= FAILING_MORE).then(|| format!("{week:.0} per cent more of the runs fail each week"))
+            (is_line && week >= FAILING_MORE)
+                .then(|| format!("{week:.0} per cent more of the runs fail each week"))
         }
         "ci_duration" => {
             let slower = is_line && line.mean >= SLOW_SECONDS && week >= SLOWER * line.mean;
-            slower.then(|| format!("checks take {week:.0} s longer each week, and {:.0} s on average", line.mean))
+            slower.then(|| {
+                format!("checks take {week:.0} s longer each week, and {:.0} s on average", line.mean)
+            })
         }
         "agent_crashes" | "agent_respawns" => {
             let last = series::incidents_last_week(records, trend.name);
@@ -185,7 +190,10 @@ fn judge(trend: &Trend, records: &Records) -> Option<String> {
             let left = -line.last / line.slope_per_day;
             let runs_out = is_line && line.slope_per_day < 0.0 && left <= RUNS_OUT_DAYS;
             runs_out.then(|| {
-                format!("{:.0} {} less each day: nothing is left in {left:.0} days", -line.slope_per_day, trend.unit)
+                format!(
+                    "{:.0} {} less each day: nothing is left in {left:.0} days",
+                    -line.slope_per_day, trend.unit
+                )
             })
         }
     }

@@ -70,7 +70,8 @@ pub(super) fn lines(records: &Records) -> Vec<Trend> {
     let day = |at: Time| at.0 / DAY.as_millis() as u64;
     let checks = || records.checks.iter();
     let share = by_day(checks().map(|run| (day(run.at), if run.red { 100.0 } else { 0.0 })), mean);
-    let took = by_day(checks().filter(|run| !run.red).map(|run| (day(run.at), run.took.as_secs_f64())), median);
+    let took =
+        by_day(checks().filter(|run| !run.red).map(|run| (day(run.at), run.took.as_secs_f64())), median);
     let bytes = |of: fn(&MachineSample) -> Option<u64>| {
         let known = records.machine.iter().filter(|sample| sample.at >= records.since);
         let points = known.filter_map(|sample| Some((day(sample.at), of(sample)? as f64 / MEGABYTE)));

@@ -117,14 +117,20 @@ fn issues_that_nobody_touches_are_stale() {
     issues.push(issue(4, "New", 13));
     let found = Trends::of(&Records { issues: issues.clone(), ..records() });
     let oldest = (IssueNumber(3), 17);
-    assert_eq!((found.stale_issues.open, found.stale_issues.stale, found.stale_issues.issues[0]), (4, 3, oldest));
+    assert_eq!(
+        (found.stale_issues.open, found.stale_issues.stale, found.stale_issues.issues[0]),
+        (4, 3, oldest)
+    );
     assert!(found.is_news());
     // Somebody has said so already.
     issues.push(issue(5, "Prediction: Stale_Issues pile up", 1));
     let known = Trends::of(&Records { issues: issues.clone(), ..records() });
     assert_eq!((known.notable[0].predicted, known.is_news()), (Some(IssueNumber(5)), false));
     // Nor is it news a day after a predictor was shown it, whatever came of that.
-    let printed = format!("TREND  UNIT\n{}\n", Trends::of(&Records { issues: issues[..4].to_vec(), ..records() }).notable[0].line());
+    let printed = format!(
+        "TREND  UNIT\n{}\n",
+        Trends::of(&Records { issues: issues[..4].to_vec(), ..records() }).notable[0].line()
+    );
     let looked_at: BTreeSet<String> = Notable::names(&printed).map(str::to_owned).collect();
     let seen = Trends::of(&Records { issues: issues[..4].to_vec(), looked_at, ..records() });
     assert_eq!((seen.notable[0].looked_at, seen.is_news()), (true, false), "{printed}");

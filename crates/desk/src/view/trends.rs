@@ -75,7 +75,8 @@ fn looked_at(floor: &Floor, project: &ProjectName) -> BTreeSet<String> {
         let done = matches!(run.state, RunState::Ended { result: RunResult::Done, at, .. } if now().since(at) < DAY * 7);
         run.project == *project && run.recipe.role == Role::PREDICTOR && done
     };
-    let printed = floor.runs.iter().filter(lately).flat_map(|run| &run.steps).map(|step| step.output.as_str());
+    let printed =
+        floor.runs.iter().filter(lately).flat_map(|run| &run.steps).map(|step| step.output.as_str());
     printed.flat_map(Notable::names).map(str::to_owned).collect()
 }
 

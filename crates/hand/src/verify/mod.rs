@@ -58,11 +58,23 @@ pub enum Check {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GitCheck {
     Clean,
-    CommitsAhead { of: String, min: u32, max: Option<u32> },
+    CommitsAhead {
+        of: String,
+        min: u32,
+        max: Option<u32>,
+    },
     /// No other files than these are changed.
-    ChangesOnly { of: String, paths: Vec<String> },
-    Pushed { remote: String, branch: Option<String> },
-    BranchExists { branch: String },
+    ChangesOnly {
+        of: String,
+        paths: Vec<String>,
+    },
+    Pushed {
+        remote: String,
+        branch: Option<String>,
+    },
+    BranchExists {
+        branch: String,
+    },
 }
 
 /// What one check found.

@@ -63,14 +63,8 @@ impl Attendants {
     ) -> io::Result<Attendants> {
         let (sender, news) = channel();
         std::thread::Builder::new().name("attend".into()).spawn(move || {
-            let mut attendants = AttendantLoop {
-                layout,
-                tmux,
-                runtimes,
-                clock,
-                sessions: BTreeMap::new(),
-                gone: Vec::new(),
-            };
+            let mut attendants =
+                AttendantLoop { layout, tmux, runtimes, clock, sessions: BTreeMap::new(), gone: Vec::new() };
             while attendants.turn(&news, &mut tell) {}
         })?;
         Ok(Attendants(sender))

@@ -46,5 +46,8 @@ fn print(shown: &PredictionsView) {
         true => output::line("no predictions are open"),
         false => output::table(&["ISSUE", "STATE", "SINCE", "TITLE"], &rows),
     }
-    output::line(format!("{} issues are to be worked on; {} landed within a week", shown.backlog, shown.landed));
+    output::line(format!(
+        "{} issues are to be worked on; {} landed within a week",
+        shown.backlog, shown.landed
+    ));
 }

@@ -180,9 +180,7 @@ impl VerifyCheck {
                 let hint = "add paths = [\"docs/**\"]".to_owned();
                 return Err(("git", "`git = \"changes_only\"` needs `paths`".into(), hint));
             }
-            (Some(GitWord::ChangesOnly), _) => {
-                GitCheck::ChangesOnly { of: of(), paths: self.paths.clone() }
-            }
+            (Some(GitWord::ChangesOnly), _) => GitCheck::ChangesOnly { of: of(), paths: self.paths.clone() },
             (Some(GitWord::Pushed), branch) => GitCheck::Pushed {
                 remote: self.remote.clone().unwrap_or_else(|| "origin".into()),
                 branch: branch.clone(),

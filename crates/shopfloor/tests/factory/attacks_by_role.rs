@@ -418,7 +418,8 @@ shopfloor phase awaiting_ci 2> /dev/null; shopfloor phase awaiting_review 2> /de
 
 #[test]
 fn a_planner_begins_no_more_than_its_share_and_dismisses_nothing_without_a_reason() {
-    let titles = ["disk_free", "ci_duration", "ci_failures", "agent_crashes", "stale_issues", "memory", "load"];
+    let titles =
+        ["disk_free", "ci_duration", "ci_failures", "agent_crashes", "stale_issues", "memory", "load"];
     let script = r#"
 say issue label 1 --add prediction/actioned --remove prediction/unreviewed
 say issue label 1 --remove prediction/unreviewed
@@ -471,7 +472,10 @@ git add -A; git commit -qm "Notes"
     ]);
     assert_said(&said, &expect);
     let seventh = floor.json(&["issue", "show", "7"]).1;
-    assert_eq!((&seventh["labels"], &seventh["job"]), (&serde_json::json!(["prediction/unreviewed"]), &Value::Null));
+    assert_eq!(
+        (&seventh["labels"], &seventh["job"]),
+        (&serde_json::json!(["prediction/unreviewed"]), &Value::Null)
+    );
     // A formula needs a person, whoever wrote it, and the notes that come with it wait as well.
     let landed = floor.hub(&["ls-tree", "-r", "--name-only", "main"]);
     assert!(!landed.contains("formulas/planner.toml") && !landed.contains("MEMORY.md"), "{landed}");

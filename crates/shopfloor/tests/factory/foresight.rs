@@ -165,7 +165,12 @@ fn a_planner_with_nothing_to_plan_is_not_begun() {
     // Somebody has something to do, nobody predicts anything, nothing landed.
     floor.ok(&["pause", "--reason", "later"]);
     let shown = floor.json(&["predictions", "--check"]);
-    assert_eq!((shown.0, &shown.1["backlog"], &shown.1["unreviewed"]), (78, &json!(1), &json!([])), "{}", shown.1);
+    assert_eq!(
+        (shown.0, &shown.1["backlog"], &shown.1["unreviewed"]),
+        (78, &json!(1), &json!([])),
+        "{}",
+        shown.1
+    );
     let elsewhere = ["predictions", "--check", "--memory", "nowhere.md"];
     assert_eq!(floor.run(&elsewhere).status.code(), Some(0), "nobody has planned there yet");
     predicted(&floor, "disk_free: it is full by Friday");

@@ -4,9 +4,9 @@ use super::*;
 use crate::act::{Act, ActOrder, Refusal};
 use crate::capability::{Capability, Rights};
 use crate::ids::{ActId, Role};
+use crate::label::{ACTIONED, UNREVIEWED, WATCHED};
 use crate::phase::Ask;
 use crate::state::{Conduct, DeedEnd};
-use crate::label::{ACTIONED, UNREVIEWED, WATCHED};
 use crate::step::{may_act, may_ask};
 
 fn issue(title: &str, labels: &[&str]) -> Act {

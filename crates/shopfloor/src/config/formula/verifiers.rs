@@ -17,7 +17,9 @@ impl ProjectConfig {
     /// The verifier of that name: the project's own, or one that is built in.
     pub fn verifier(&self, name: &str) -> Option<Cow<'_, Verify>> {
         let own = self.verify.get(name).map(Cow::Borrowed);
-        own.or_else(|| (name == PLANNER_NOTES).then(|| Cow::Owned(planner_notes(&self.project.primary_branch))))
+        own.or_else(|| {
+            (name == PLANNER_NOTES).then(|| Cow::Owned(planner_notes(&self.project.primary_branch)))
+        })
     }
 }
 
