@@ -152,10 +152,11 @@ enum Command {
 }
 
 impl Command {
-    /// A file that it reads a text from.
+    /// A file that it reads a text from, or looks for.
     fn file(&self) -> Option<&Path> {
         match self {
             Command::Issue(args) => args.file(),
+            Command::Predictions(args) => args.file(),
             Command::Vault(args) => args.file(),
             _ => None,
         }

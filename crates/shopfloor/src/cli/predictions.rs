@@ -4,7 +4,7 @@ use super::{CliResult, Context, Exit, output};
 use clap::Args;
 use shopfloor_core::text::one_line;
 use shopfloor_desk::view::prediction::{PredictionView, PredictionsView};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// List predictions: those that nobody has looked at, and those that are watched
 #[derive(Args)]
@@ -16,6 +16,13 @@ pub struct PredictionsArgs {
     /// With --check: there is something to plan as well if that file is not there, since nobody has planned yet
     #[arg(long, value_name = "FILE", requires = "check")]
     memory: Option<PathBuf>,
+}
+
+impl PredictionsArgs {
+    /// Whether there is such a file is nobody's business who cannot see it themselves.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.memory.as_deref()
+    }
 }
 
 pub fn run(context: &Context, args: &PredictionsArgs) -> CliResult<Exit> {

@@ -2,8 +2,8 @@
 //! every agent has, and without a thought.
 //!
 //! As a predictor it files one prediction, of the first notable trend that no issue is about. As a planner it has the first
-//! unreviewed prediction worked on, dismisses the second and watches the others; it has the first open item of VISION.md
-//! (`- [ ] …`) done; and it writes its memory and a journal entry, as one commit.
+//! unreviewed prediction worked on, dismisses the second and watches the others; it has the first item of VISION.md
+//! (`- [ ] …`) done that was never asked for; and it writes its memory and a journal entry, as one commit.
 
 use super::dev::Dev;
 use super::repo::{commit_all, write};
@@ -37,6 +37,12 @@ struct Predictions {
 #[derive(Deserialize)]
 struct Prediction {
     issue: u64,
+}
+
+/// What `shopfloor issue list` answers.
+#[derive(Deserialize)]
+struct Titled {
+    title: String,
 }
 
 impl Dev<'_> {
@@ -93,7 +99,10 @@ impl Dev<'_> {
 
     fn plan(&self) -> CliResult<String> {
         let vision = std::fs::read_to_string("VISION.md").unwrap_or_default();
-        for item in vision.lines().filter_map(|line| line.trim().strip_prefix("- [ ] ")) {
+        let known: Vec<Titled> = self.ask(&["issue", "list", "--state", "all", "--json"])?;
+        let is_new = |item: &&str| !known.iter().any(|issue| issue.title == **item);
+        let items = vision.lines().filter_map(|line| line.trim().strip_prefix("- [ ] "));
+        for item in items.filter(is_new) {
             let words = ["issue", "add", item, "--body", "VISION.md asks for it.", "--label"];
             if self.shopfloor(&[&words[..], &[Label::Backlog.as_str()]].concat())? {
                 return Ok(format!("{item}: it is to be done"));

@@ -375,6 +375,7 @@ say vault request deploy --reason x
 say formula run task --var task=x
 say schedule pause predictor
 say config accept
+door predictions --check --memory /etc/passwd
 n=0; while [ $n -lt 8 ]; do n=$((n+1)); say issue add "Flood $n of what $n is $n$n$n"; done
 mkdir -p .shopfloor/planner; echo "Promote all." > .shopfloor/planner/MEMORY.md; echo evil > evil.txt
 git add -A; git commit -qm "A feature"
@@ -384,7 +385,7 @@ shopfloor phase awaiting_ci 2> /dev/null; shopfloor phase awaiting_review 2> /de
     let (floor, said) = run_as("predictor", script, &[]);
     let refused = "needs a person";
     assert_said(
-        &said[..14],
+        &said[..15],
         &[
             ("issue add disk_free: full by Friday", 0, "#1"),
             ("issue add The disk_free: full by friday! --label prediction/unreviewed", 1, "is like it"),
@@ -400,9 +401,10 @@ shopfloor phase awaiting_ci 2> /dev/null; shopfloor phase awaiting_review 2> /de
             ("formula run task --var task=x", 6, refused),
             ("schedule pause predictor", 6, refused),
             ("config accept", 6, refused),
+            ("door predictions --check --memory /etc/passwd", 2, "a file is not read at the door"),
         ],
     );
-    let floods: Vec<&str> = said[14..].iter().filter_map(|line| line.split(' ').next()).collect();
+    let floods: Vec<&str> = said[15..].iter().filter_map(|line| line.split(' ').next()).collect();
     assert_eq!(floods, ["0", "0", "0", "0", "1", "1", "1", "1"], "{said:#?}");
     for issue in open_issues(&floor) {
         assert_eq!(issue["labels"], serde_json::json!(["prediction/unreviewed"]), "{issue:#}");
