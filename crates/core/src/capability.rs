@@ -120,9 +120,9 @@ const MAX_CHANGES: u32 = 50;
 /// The labels of a planner, and of a gardener.
 const PLANS: [&str; 6] =
     [UNREVIEWED, WATCHED, ACTIONED, VISION, Label::Backlog.as_str(), Label::Action.as_str()];
+const SORTS: [&str; 2] = [Label::Underspecified.as_str(), Label::TechDebt.as_str()];
 /// What a planner may close: it decides about predictions, and people about the rest.
 const PREDICTIONS: [&str; 3] = [UNREVIEWED, WATCHED, ACTIONED];
-const SORTS: [&str; 2] = [Label::Underspecified.as_str(), Label::TechDebt.as_str()];
 
 impl Rights {
     /// What a role may unless the configuration says otherwise. A developer reports what it finds, and may ask; each of
