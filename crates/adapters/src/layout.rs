@@ -71,6 +71,11 @@ impl Layout {
         self.root.join("ports.lock")
     }
 
+    /// How the machine was, now and then.
+    pub fn samples(&self) -> PathBuf {
+        self.root.join("machine.json")
+    }
+
     /// Held by the daemon for as long as it lives.
     pub fn daemon_lock(&self) -> PathBuf {
         self.root.join("daemon.lock")

@@ -49,5 +49,6 @@ pub mod table;
 pub mod text;
 pub mod texts;
 pub mod time;
+pub mod trends;
 pub mod vault;
 pub mod verdict;

@@ -67,6 +67,7 @@ mod run;
 mod schedule;
 mod session;
 mod shelf;
+mod spent;
 mod stack;
 mod staff;
 mod timer;
@@ -98,6 +99,7 @@ pub use session::{
     Stops, VerdictDuty,
 };
 pub use shelf::{Shelf, Shelvable};
+pub use spent::{Cost, Tokens};
 pub use staff::{Found, Outage, Staff};
 pub use timer::{Due, Mute, Timer};
 pub use tries::{Try, TryState};

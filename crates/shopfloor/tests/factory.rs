@@ -31,6 +31,8 @@ mod daemon;
 mod doctor_agents;
 #[path = "factory/floor.rs"]
 mod floor;
+#[path = "factory/foresight.rs"]
+mod foresight;
 #[path = "factory/freeze.rs"]
 mod freeze;
 #[path = "factory/gc.rs"]

@@ -109,6 +109,7 @@ const COVERAGE: &[&str] = &[
     "act asked for",
     "act asked for again",
     "act refused",
+    "agent has an issue begun",
     "act done",
     "act impossible",
     "agent asked and worked on",

@@ -34,7 +34,7 @@ pub(crate) use sessions::{HELD_FOR, Sessions};
 pub(crate) use turn::Numbers;
 pub(crate) use vault::Vault;
 
-pub use acts::{may_act, may_ask, may_do};
+pub use acts::{dressed, may_act, may_ask, may_do};
 pub use attention::{READ_FORGE, is_wanted, read_lane};
 pub use jobs::{
     NotReviewed, Overlap, RunWaiting, Standings, Waiting, may_ask_for_review, overlap, tidy_order,

@@ -82,7 +82,11 @@ pub fn act_refused(why: &Refusal) -> String {
         Refusal::Label(role, label) => {
             format!("the role {role} may not put on or take off the label {:?}", one_line(label, 80))
         }
-        Refusal::Issues(max) => format!("no more than {} may be added here", count(*max, "issue")),
+        Refusal::Closes(role, issue) => format!("the role {role} may not close issues like #{issue}"),
+        Refusal::Issues(max) => format!("no more than {} may be added or begun here", count(*max, "issue")),
+        Refusal::NoReason(issue) => {
+            format!("#{issue} is a prediction: say in a comment on it first why nothing follows")
+        }
         Refusal::Changes(max) => {
             format!("no more than {} may be made to issues here", count(*max, "change"))
         }

@@ -125,6 +125,7 @@ fn a_run() -> Run {
             StepRecord { state, output, note: "well".into(), ..StepRecord::default() },
             StepRecord::default(),
         ],
+        spent: Cost::default(),
     }
 }
 
@@ -453,6 +454,8 @@ fn reasons_why_something_ended() {
         act_refused(&Refusal::Changes(50)),
         act_refused(&Refusal::Like(Some(IssueNumber(7)), "Login times out".into())),
         act_refused(&Refusal::Like(None, "Login times out".into())),
+        act_refused(&Refusal::Closes(Role::PLANNER, IssueNumber(7))),
+        act_refused(&Refusal::NoReason(IssueNumber(7))),
         act_refused(&Refusal::Asks(QuestionId(3))),
         act_refused(&Refusal::Questions(10)),
         act_refused(&Refusal::Empty),

@@ -6,7 +6,7 @@ use shopfloor_core::event::Event;
 use shopfloor_core::ids::{ActId, Epoch, IssueNumber, QuestionId};
 use shopfloor_core::phase::Ask;
 use shopfloor_core::state::{Conduct, DeedEnd, Floor};
-use shopfloor_core::step::{may_act, may_ask};
+use shopfloor_core::step::{dressed, may_act, may_ask};
 use shopfloor_core::text::one_line;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,7 @@ impl Desk {
         // Watched before it is asked for: nothing is missed in between.
         let mut changes = self.subscribe(None)?;
         let mut engine = self.engine()?;
+        let act = dressed(engine.floor(), epoch, act);
         let before = may_act(engine.floor(), epoch, &act);
         let is_new = !matches!(before, Ok(Some(_)));
         if is_new && is_to_be_known(engine.floor(), epoch, before.as_ref().err()) {
@@ -109,12 +110,14 @@ fn refused(why: Option<Refusal>) -> Error {
     let exit = if why.needs_person() { Exit::NeedsPerson } else { Exit::Failed };
     let hint = match &why {
         Refusal::Lacks(..) | Refusal::Label(..) => allowing(&why),
+        Refusal::Closes(..) => Some("say on it why it might be closed; people do it".to_owned()),
         Refusal::Like(Some(issue), _) => {
             Some(format!("nothing was made; `shopfloor issue show {issue}` shows what it says"))
         }
         Refusal::Issues(_) | Refusal::Changes(_) | Refusal::Questions(_) => {
             Some("say in your own issue, or at the end of your work, what is left to be said".to_owned())
         }
+        Refusal::NoReason(issue) => Some(format!("`shopfloor issue comment {issue} \"…\"` says it")),
         Refusal::Asks(_) => Some("its answer comes as a message; work on meanwhile".to_owned()),
         _ => None,
     };

@@ -119,6 +119,8 @@ pub(super) fn needed(command: &Command) -> Needed {
         Command::Question(_) => Needed::Capability(Capability::AskQuestion),
         Command::Pr(_)
         | Command::Health(_)
+        | Command::Trends(_)
+        | Command::Predictions(_)
         | Command::Status(_)
         | Command::Explain(_)
         | Command::Questions(_)
@@ -166,6 +168,8 @@ fn persons(command: &Command) -> Option<&'static str> {
         | Command::Doctor(_)
         | Command::Explain(_)
         | Command::Health(_)
+        | Command::Trends(_)
+        | Command::Predictions(_)
         | Command::Question(_)
         | Command::Questions(_)
         | Command::Next(_)

@@ -38,6 +38,7 @@ pub(crate) mod output;
 mod pause;
 pub mod phase;
 mod pr;
+mod predictions;
 mod prompt;
 mod question;
 mod questions;
@@ -51,6 +52,7 @@ mod statusline;
 mod step;
 mod take;
 mod timers;
+mod trends;
 mod troubles;
 mod up;
 mod vault;
@@ -69,7 +71,7 @@ use std::process::ExitCode;
 /// An autonomous code factory: issues in, merged and verified changes out.
 ///
 /// Exit codes: 0 fine, 1 failed, 2 usage or config, 3 a job ended blocked or failed, 4 no such
-/// thing, 5 the floor is busy or locked, 6 only a person can continue.
+/// thing, 5 the floor is busy or locked, 6 only a person can continue, 78 there is nothing to do.
 #[derive(Parser)]
 #[command(name = "shopfloor", version, max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
@@ -104,6 +106,8 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
     Health(health::HealthArgs),
+    Trends(trends::TrendsArgs),
+    Predictions(predictions::PredictionsArgs),
     Questions(questions::QuestionsArgs),
     Question(question::QuestionArgs),
     Answer(answer::AnswerArgs),
@@ -147,10 +151,11 @@ enum Command {
 }
 
 impl Command {
-    /// A file that it reads a text from.
+    /// A file that it reads a text from, or looks for.
     fn file(&self) -> Option<&Path> {
         match self {
             Command::Issue(args) => args.file(),
+            Command::Predictions(args) => args.file(),
             Command::Vault(args) => args.file(),
             _ => None,
         }
@@ -248,6 +253,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Next(args) => next::run(context, &args),
         Command::Phase(args) => phase::run(args),
         Command::Pr(args) => pr::run(context, args),
+        Command::Predictions(args) => predictions::run(context, &args),
         Command::Prompt(args) => prompt::run(context, args),
         Command::Question(args) => question::run(context, args),
         Command::Questions(args) => questions::run(context, args),
@@ -259,6 +265,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Status(args) => status::run(context, args),
         Command::Statusline => statusline::run(),
         Command::Step(args) => step::run(context, args),
+        Command::Trends(args) => trends::run(context, &args),
         Command::Up(args) => up::run(context, &args),
         Command::Vault(args) => vault::run(context, args),
         Command::Verify(args) => verify::run(context, args),

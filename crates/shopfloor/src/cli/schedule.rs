@@ -99,7 +99,8 @@ fn row(schedule: &Schedule, several: bool) -> Vec<String> {
     });
     let time = view.average_seconds.map(|seconds| output::span(Duration::from_secs(seconds)));
     let dollars = view.average_dollars.map(|dollars| format!("${dollars:.2}"));
-    let average: Vec<String> = time.into_iter().chain(dollars).collect();
+    let tokens = view.average_tokens.map(|tokens| output::tokens(&tokens));
+    let average: Vec<String> = time.into_iter().chain(dollars).chain(tokens).collect();
     let why = view.why.or_else(|| view.paused_by.map(|by| format!("paused by {by}")));
     let why = why.or_else(|| view.last.and_then(|last| last.why));
     vec![

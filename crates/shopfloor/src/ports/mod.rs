@@ -10,7 +10,9 @@ use shopfloor_adapters::agent::TmuxAgents;
 use shopfloor_adapters::ci::local::{CiObserver, CiProgress, LocalCi};
 use shopfloor_adapters::escalations::EscalationFiles;
 use shopfloor_adapters::git::{Git, GitMerger, GitWorkspace};
+use shopfloor_adapters::host::samples;
 use shopfloor_adapters::jail::Isolation;
+use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::notices::Commands;
 use shopfloor_adapters::setup::WorktreeSetup;
 use shopfloor_adapters::steps::TreeSteps;
@@ -58,7 +60,7 @@ pub fn all(desk: &Desk, projects: &Projects, git: &Git, tmux: &Tmux, phase_dir: 
         phase_dir,
         configs: projects.agent_lookup(),
     };
-    let ci = LocalCi::new(layout.clone(), projects.ci_lookup(), Some(recorder(desk.ci()?)));
+    let ci = LocalCi::new(layout.clone(), projects.ci_lookup(), Some(recorder(desk.ci()?, layout.clone())));
     Ok(Ports {
         workspace: Arc::new(GitWorkspace::new(git.clone(), layout.clone(), lookup.clone())),
         setup: Arc::new(WorktreeSetup::new(git.clone(), layout.clone(), projects.setup_lookup())),
@@ -71,7 +73,7 @@ pub fn all(desk: &Desk, projects: &Projects, git: &Git, tmux: &Tmux, phase_dir: 
             configs: projects.setup_lookup(),
             verifiers: projects.verifiers(),
         }),
-        schedules: Arc::new(schedules::Timetable { projects: projects.clone() }),
+        schedules: Arc::new(schedules::Timetable { projects: projects.clone(), layout: layout.clone() }),
         escalations: Arc::new(EscalationFiles {
             layout: layout.clone(),
             moment: shopfloor_desk::time::moment,
@@ -85,7 +87,7 @@ pub fn all(desk: &Desk, projects: &Projects, git: &Git, tmux: &Tmux, phase_dir: 
 
 /// Records what the checks do, for `shopfloor ci`. The verdict the factory acts on comes with the effect's
 /// outcome; a record that cannot be written holds nothing up.
-fn recorder(db: Box<dyn CiRuns>) -> CiObserver {
+fn recorder(db: Box<dyn CiRuns>, layout: Layout) -> CiObserver {
     let db = Mutex::new(db);
     Arc::new(move |progress| {
         let mut db = db.lock().unwrap_or_else(|broken| broken.into_inner());
@@ -105,6 +107,8 @@ fn recorder(db: Box<dyn CiRuns>) -> CiObserver {
                 db.step(run.run, &CiStep { name: step.clone(), exit: *exit, duration_ms: *duration_ms })
             }
             CiProgress::Finished { run, report } => {
+                // Checks are when a machine is at work.
+                let _ = samples::take(&layout.samples(), layout.root(), now);
                 db.finished(run.run, report.verdict, report.step.as_deref(), &report.log, now)
             }
         };

@@ -481,7 +481,7 @@ impl Projects {
             let VerifyStep { project, verify: verifier, run, .. } = claim;
             let project = projects.get(project).ok_or("the project is not configured")?;
             let config = project.config;
-            let verify = config.verify.get(verifier).ok_or_else(|| {
+            let verify = config.verifier(verifier).ok_or_else(|| {
                 format!("shopfloor.toml has no [verify.{verifier}], which a formula's step names")
             })?;
             let primary_branch = config.project.primary_branch.clone();

@@ -75,7 +75,12 @@ impl World {
             formula: formula.clone(),
             version: "1".into(),
             description: "what has to be done".into(),
-            role: Role::DEV,
+            // Those who predict land nothing; those who plan begin what is there. The others are like any developer.
+            role: match formula.as_str() == FORMULAS[1] {
+                true => Role::PREDICTOR,
+                false if self.deeds.permille(400) => Role::PLANNER,
+                false => Role::DEV,
+            },
             model: None,
             vars: BTreeMap::new(),
             lifetime: Duration::from_secs(3600 * self.rng.range(1, 12)),

@@ -1,6 +1,6 @@
 //! Why a run that was asked for has not begun.
 
-use crate::ids::{ProjectName, Role};
+use crate::ids::{ProjectName, Role, RunNumber};
 use crate::state::{Floor, Run};
 
 /// What a run waits for.
@@ -16,6 +16,8 @@ pub enum RunWaiting {
     FloorRoom { live: usize, max: usize },
     /// Its project's agents are being looked at.
     Looking,
+    /// An action's: that run of its formula has to end first.
+    Turn(RunNumber),
     /// No agent of its role can work.
     Outage { role: Role, why: String },
 }
@@ -23,6 +25,9 @@ pub enum RunWaiting {
 impl RunWaiting {
     /// Why a run that waits has not begun.
     pub fn of(floor: &Floor, run: &Run) -> RunWaiting {
+        if run.issue.is_some() {
+            return floor.run_before(run).map_or(RunWaiting::Ready, RunWaiting::Turn);
+        }
         RunWaiting::all(floor, &run.project)
             .or_else(|| RunWaiting::for_its_agent(floor, run))
             .unwrap_or(RunWaiting::Ready)

@@ -4,7 +4,7 @@
 use super::{Runs, may_run};
 use crate::effect::{Action, PlanRun, PlannedRun, outcome};
 use crate::event::{NoteKind, RunAsk};
-use crate::ids::{JobId, ProjectName, RunNumber, ScheduleName};
+use crate::ids::{ProjectName, RunNumber, ScheduleName};
 use crate::recipe::Recipe;
 use crate::state::{Came, LastTime, OnMissed, Planning, Postponed, RunResult, Schedule, SchedulePlan, Spent};
 use crate::step::Turn;
@@ -163,23 +163,17 @@ impl Turn<'_> {
         let Some(known) = self.floor.runs.get(&run) else { return };
         let Some(key) = known.schedule.clone().map(|name| (known.project.clone(), name)) else { return };
         let time = known.started_at.map(|at| self.now.since(at)).unwrap_or_default();
-        let micros = known.job().map_or(0, |job| self.micros(job));
+        let cost = known.spent;
         let Some(schedule) = self.floor.schedules.edit(Runs(()), &key) else { return };
         let spent = &mut schedule.spent;
         spent.runs += 1;
         spent.time = spent.time.saturating_add(time);
-        spent.micros = spent.micros.saturating_add(micros);
+        spent.cost = spent.cost.plus(cost);
         if let Some(LastTime { came: Came::Run { run: last, result: so_far }, .. }) = &mut schedule.last
             && *last == run
         {
             *so_far = Some(result);
         }
-    }
-
-    /// What the clients of a job's sessions say that they have cost.
-    fn micros(&self, job: JobId) -> u64 {
-        let mine = self.floor.sessions.iter().filter(|session| session.job == job);
-        mine.filter_map(|session| session.status.as_ref()?.cost_micros).sum()
     }
 
     pub(in crate::step) fn schedule_paused(&mut self, project: &ProjectName, name: &ScheduleName, by: &str) {

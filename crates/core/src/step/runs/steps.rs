@@ -89,6 +89,10 @@ impl Turn<'_> {
         }
     }
 
+    fn lands(&self, id: JobId) -> bool {
+        self.job(id).is_none_or(|job| self.floor.policy(&job.project).rights(job.role).lands)
+    }
+
     fn run_command(&mut self, id: JobId, number: RunNumber, at: usize) {
         let now = self.now;
         let Some(job) = self.job(id) else { return };
@@ -258,6 +262,7 @@ impl Turn<'_> {
             Phase::Done if self.job(id).is_some_and(|job| job.state == JobState::Working) => {
                 self.land_run(number);
             }
+            Phase::AwaitingCi | Phase::AwaitingReview if !self.lands(id) => self.land_run(number),
             // What it left is on its way.
             Phase::Done => {}
             _ => return false,
@@ -265,12 +270,15 @@ impl Turn<'_> {
         true
     }
 
-    /// What its steps left on its branch is on its way.
+    /// Every step is over: what they left on its branch is on its way. What a role that lands nothing left in its
+    /// worktree is kept as at any end, and goes no further.
     fn land_run(&mut self, number: RunNumber) {
         let Some(run) = self.floor.run_mut(number) else { return };
         run.landing = true;
-        if let Some(id) = run.job() {
-            self.push(id, Goal::Land);
+        let Some(id) = run.job() else { return };
+        match self.lands(id) {
+            true => self.push(id, Goal::Land),
+            false => self.end_run(number, RunResult::Done, ""),
         }
     }
 

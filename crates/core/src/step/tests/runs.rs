@@ -1,11 +1,16 @@
 //! Runs of formulas: commands first, the agent when it is its turn, one thing after another, and an end.
 
 use super::*;
+use crate::capability::Rights;
 use crate::effect::{AgentTrouble, PlannedRun, RunStep};
 use crate::event::{RunAsk, StepSaid};
 use crate::ids::{Assignment, Role, RunNumber, StepId};
+use crate::liveness::{Confidence, State};
 use crate::recipe::{Context, Recipe, Step as Part};
-use crate::state::{Came, End, OnMissed, Run, RunResult, RunState, Schedule, SchedulePlan, StepState};
+use crate::state::{
+    Came, Cost, End, OnMissed, Run, RunResult, RunState, Schedule, SchedulePlan, SessionStatus, StepState,
+    Tokens,
+};
 use crate::step::{NotAStep, RunWaiting, may_run, may_say};
 
 const RUN: RunNumber = RunNumber(1);
@@ -431,6 +436,63 @@ fn what_is_due_is_run_once_and_then_due_again() {
     scene.worktree_ready().ran(0).branch(0).settle();
     assert_eq!(scene.came(), &Came::Run { run: RUN, result: Some(RunResult::Done) });
     assert_eq!(scene.schedule().spent.runs, 1);
+}
+
+fn told(scene: &mut Scene, micros: u64, input: u64) {
+    let status = SessionStatus {
+        state: State::Idle,
+        since: scene.now,
+        confidence: Confidence::High,
+        context_percent: None,
+        cost_micros: Some(micros),
+        tokens: Some(Tokens { input, output: 2, cached: 3 }),
+        dialog: None,
+        question: None,
+    };
+    scene.event(Event::StatusSeen { epoch: DEV, status, conversation: None });
+}
+
+#[test]
+fn a_run_knows_what_it_has_cost_and_its_schedule_what_all_have() {
+    let mut scene = Scene::scheduled(OnMissed::Once);
+    scene.wait(HOUR);
+    let mut ready = recipe(vec![part("write", &[])]);
+    ready.formula = "tidy".parse().expect("a name");
+    let next = Some(scene.now + 24 * HOUR);
+    let mut scene = scene.planned(next, PlannedRun::Ready { recipe: Box::new(ready) });
+    scene.worktree_ready().start_session();
+    told(&mut scene, 100, 1000);
+    told(&mut scene, 250, 4000);
+    let cost = Cost { micros: 250, tokens: Tokens { input: 4000, output: 2, cached: 3 } };
+    assert_eq!(scene.the_run().cost(&scene.floor), cost, "while it goes on");
+    // Its last word comes when it is being ended.
+    scene.said(DEV, "write").branch(0);
+    let cost = Cost { micros: 300, ..cost };
+    told(&mut scene, 300, 4000);
+    scene.settle();
+    assert_eq!(scene.the_run().result(), Some(RunResult::Done));
+    assert_eq!((scene.the_run().spent, scene.schedule().spent.cost), (cost, cost));
+    // What its session says after its end no longer counts for a run that is over, and breaks nothing.
+    told(&mut scene, 900, 9000);
+    assert_eq!(scene.the_run().spent, cost);
+    let stored = serde_json::to_value(scene.schedule().spent).expect("it is stored");
+    assert_eq!((&stored["micros"], &stored["tokens"]["input"]), (&300.into(), &4000.into()));
+}
+
+#[test]
+fn what_a_role_that_lands_nothing_leaves_goes_no_further() {
+    let rights = Rights { lands: false, ..Rights::of(Role::DEV) };
+    let mut scene = Scene::new(Policy { roles: [(Role::DEV, rights)].into(), ..Policy::default() });
+    scene.event(ask(vec![part("look", &[])]));
+    scene.worktree_ready().start_session();
+    // However it tries: before its steps are over, with the last of them, and after.
+    scene.signal(DEV, Phase::AwaitingCi);
+    assert!(!scene.has("push_branch"), "{:?}", scene.names());
+    scene.said(DEV, "look").signal(DEV, Phase::AwaitingReview);
+    assert_eq!(scene.state(), "finishing");
+    assert!(!scene.has("push_branch") && !scene.has("open_pr"), "{:?}", scene.names());
+    scene.settle();
+    assert_eq!((scene.the_run().result(), scene.job().end()), (Some(RunResult::Done), Some(End::Done)));
 }
 
 #[test]

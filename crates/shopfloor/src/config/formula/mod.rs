@@ -11,6 +11,7 @@ mod library;
 mod tests;
 mod vars;
 mod wanted;
+mod verifiers;
 
 use check::check;
 pub use fill::{Place, fill};
@@ -150,7 +151,7 @@ impl Formula {
             lacks.push(format!("there is no [agents.{}], which carries out its steps", self.role));
         }
         for step in &self.steps {
-            if let Some(verifier) = step.verify.as_ref().filter(|name| !config.verify.contains_key(*name)) {
+            if let Some(verifier) = step.verify.as_ref().filter(|name| config.verifier(name).is_none()) {
                 lacks.push(format!("there is no [verify.{verifier}], which step `{}` names", step.id));
             }
         }

@@ -22,8 +22,7 @@ fn predictor() -> Rights {
     Rights {
         may: [Capability::CreateIssue, Capability::RequestVault].into(),
         labels: ["prediction/unreviewed".to_owned()].into(),
-        max_issues: 5,
-        max_changes: Rights::of(Role::DEV).max_changes,
+        ..Rights::of(Role::PREDICTOR)
     }
 }
 
