@@ -466,7 +466,7 @@ fn a_run_knows_what_it_has_cost_and_its_schedule_what_all_have() {
     let cost = Cost { micros: 250, tokens: Tokens { input: 4000, output: 2, cached: 3 } };
     assert_eq!(scene.the_run().cost(&scene.floor), cost, "while it goes on");
     // Its last word comes when it is being ended.
-    scene.said(DEV, "write").branch(0);
+    scene.said(DEV, "write").signal(DEV, Phase::Done).branch(0);
     let cost = Cost { micros: 300, ..cost };
     told(&mut scene, 300, 4000);
     scene.settle();
