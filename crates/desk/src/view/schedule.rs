@@ -3,7 +3,7 @@
 use crate::time::moment;
 use serde::Serialize;
 use shopfloor_core::ids::{FormulaName, ProjectName, RunNumber, ScheduleName};
-use shopfloor_core::state::{Came, Planning, Schedule};
+use shopfloor_core::state::{Came, LastTime, Planning, Schedule};
 use std::collections::BTreeMap;
 
 /// A schedule as `--json` shows it.
@@ -23,7 +23,10 @@ pub struct ScheduleView {
     pub why: Option<String>,
     pub postponed_since: Option<String>,
     pub paused_by: Option<String>,
+    /// The last run of it; if there was none yet, what came of the last time that it was due.
     pub last: Option<LastView>,
+    /// When it was due since then and nothing was run.
+    pub passed_over: Option<LastView>,
     /// Runs that have ended, and what one of them costs on average.
     pub runs: u64,
     pub average_seconds: Option<u64>,
@@ -58,7 +61,8 @@ impl ScheduleView {
             why: postponed.map(|postponed| postponed.why.clone()),
             postponed_since: postponed.map(|postponed| moment(postponed.since)),
             paused_by: schedule.paused.as_ref().map(|(by, _)| by.clone()),
-            last: schedule.last.as_ref().map(|last| LastView::new(moment(last.at), &last.came)),
+            last: schedule.last.as_ref().or(schedule.passed.as_ref()).map(LastView::new),
+            passed_over: schedule.passed.as_ref().map(LastView::new),
             runs: spent.runs,
             average_seconds: average(spent.time.as_secs()),
             average_dollars: average(spent.micros)
@@ -69,8 +73,9 @@ impl ScheduleView {
 }
 
 impl LastView {
-    fn new(at: String, came: &Came) -> LastView {
-        match came {
+    fn new(last: &LastTime) -> LastView {
+        let at = moment(last.at);
+        match &last.came {
             Came::Run { run, result } => LastView {
                 at,
                 run: Some(*run),
