@@ -1,7 +1,7 @@
 //! `shopfloor formula check`.
 
 use super::super::{CliError, CliResult, Context, Exit, output};
-use super::{Shelf, settings};
+use super::Shelf;
 use crate::config::formula::{FORMULAS, Formula, Library};
 use crate::config::{ConfigError, ProjectConfig};
 use clap::Args;
@@ -26,7 +26,7 @@ pub fn run(context: &Context, args: &CheckArgs) -> CliResult<Exit> {
             let formula = Formula::parse(file, &bytes);
             // A file may be checked where there is no floor.
             let config = Shelf::of(context).ok().map(|shelf| shelf.config);
-            let errors = wrong(&formula, config.as_ref(), file);
+            let errors = wrong(&formula, config.as_ref(), file, &bytes);
             BTreeMap::from([(file.display().to_string(), errors)])
         }
         None => in_the_project(context)?,
@@ -47,14 +47,15 @@ pub fn run(context: &Context, args: &CheckArgs) -> CliResult<Exit> {
 
 fn in_the_project(context: &Context) -> CliResult<BTreeMap<String, Vec<String>>> {
     let shelf = Shelf::of(context)?;
-    let file = settings(&shelf.project);
     let library = Library::new(&shelf.now);
     let found = library.iter().map(|(name, found)| {
         let shown =
             found.file.as_ref().map_or_else(|| format!("{name} (built in)"), |f| f.display().to_string());
         // A project need not have what a built-in one asks for, until it is run.
         let config = found.file.as_ref().map(|_| &shelf.config);
-        (shown, wrong(&found.formula, config, &file))
+        let text = shelf.now.get(&shown).map_or("", String::as_str);
+        let errors = wrong(&found.formula, config, Path::new(&shown), text.as_bytes());
+        (shown, errors)
     });
     let misnamed = shelf.now.keys().filter_map(|path| {
         let stem = path.strip_prefix(FORMULAS)?.strip_prefix('/')?.strip_suffix(".toml")?;
@@ -65,20 +66,27 @@ fn in_the_project(context: &Context) -> CliResult<BTreeMap<String, Vec<String>>>
 }
 
 /// What is wrong with a formula in a project.
-fn wrong(formula: &Result<Formula, ConfigError>, config: Option<&ProjectConfig>, file: &Path) -> Vec<String> {
+fn wrong(
+    formula: &Result<Formula, ConfigError>,
+    config: Option<&ProjectConfig>,
+    file: &Path,
+    text: &[u8],
+) -> Vec<String> {
     match formula {
         Err(e) => vec![e.to_string()],
         Ok(formula) => {
-            let lacks = config.map(|config| formula.lacks(config)).unwrap_or_default();
-            lacks.into_iter().map(|lack| format!("{}: {lack}", file.display())).collect()
+            let lacks = config.map(|config| formula.lacking(file, text, config)).unwrap_or_default();
+            lacks.iter().map(ToString::to_string).collect()
         }
     }
 }
 
 pub(super) fn usable(formula: &Formula, config: &ProjectConfig, file: &Path) -> CliResult<()> {
     match formula.lacks(config).into_iter().next() {
-        Some(why) => Err(CliError::usage(format!("{}: {why}", file.display()))
-            .hint("add it, and accept it with `shopfloor config accept`")),
+        Some(lack) => Err(CliError::usage(format!("{}: {}", file.display(), lack.message)).hint(format!(
+            "add it, and accept it with `shopfloor config accept`; or name another: {}",
+            lack.hint
+        ))),
         None => Ok(()),
     }
 }
