@@ -17,9 +17,10 @@ const LAST_BREATH: Duration = Duration::from_secs(10);
 /// On top of the time that a fire may take: for beginning it, and for taking in how it ended.
 const SLACK: Duration = Duration::from_secs(60);
 
-/// End the daemon; agents' sessions live on, and the next `up` takes them up again
+/// End the daemon; agents' sessions live on
 ///
-/// What the vault is carrying out is waited for, as long as its type says that it may take.
+/// The next `up` takes them up again. What the vault is carrying out is waited for, as long as its type says that it
+/// may take.
 #[derive(Args)]
 pub struct DownArgs {
     /// Do not wait: what the vault is carrying out is cut short, and you are asked whether it happened
