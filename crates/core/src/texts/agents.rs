@@ -346,6 +346,23 @@ pub fn step_ran(step: &StepId, run: &Run) -> String {
     message(FirstLine::StepsReady, &text)
 }
 
+/// A command was the last step, or a verifier has had its say.
+pub fn steps_are_over(step: &StepId) -> String {
+    let text = format!(
+        "Step `{step}` is done, and it was the last one. Commit what belongs on the branch, then signal done with `shopfloor phase done`."
+    );
+    message(FirstLine::StepsOver, &text)
+}
+
+/// Its run is through, and it has left files that are in no commit.
+pub fn not_committed(branch: &str, dirty: u32) -> String {
+    let files = if dirty == 1 { "1 changed file is" } else { &format!("{dirty} changed files are") };
+    let text = format!(
+        "Every step is over, but {files} not committed, and nothing is on {branch}. Commit what is to land, undo what is not, and signal done again. What is left uncommitted is kept for a person and lands nowhere."
+    );
+    message(FirstLine::StepsOver, &text)
+}
+
 pub fn steps_are_open(run: &Run) -> String {
     let open = match open_steps(run) {
         open if open.is_empty() => "a command of the factory's is under way".to_owned(),

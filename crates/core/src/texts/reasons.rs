@@ -391,6 +391,11 @@ pub fn by_issue(issue: IssueNumber) -> String {
     format!("issue #{issue}")
 }
 
+pub fn not_committed(dirty: u32) -> String {
+    let files = if dirty == 1 { "1 changed file was" } else { &format!("{dirty} changed files were") };
+    format!("{files} not committed: nothing landed, and the rescue ref of its worktree keeps them")
+}
+
 pub fn nothing_to_do() -> &'static str {
     "nothing to do"
 }

@@ -119,6 +119,7 @@ fn a_run() -> Run {
         asked_at: Time(0),
         started_at: None,
         spared_until: None,
+        landing: false,
         state: RunState::Waiting,
         steps: vec![
             StepRecord { state, output, note: "well".into(), ..StepRecord::default() },
@@ -309,6 +310,9 @@ fn to_agents() {
     page!(agents:
         step_ran(&step("look"), &a_run()),
         steps_are_open(&a_run()),
+        steps_are_over(&step("look")),
+        not_committed("run/tidy-4", 1),
+        not_committed("run/tidy-4", 2),
         step_not_verified(&step("write"), "files docs/*.md: 0 files match"),
         ci_passed(&a()),
         ci_left_to_the_merge(&a()),
@@ -423,6 +427,7 @@ fn reasons_why_something_ended() {
         step_failed(&step("look"), "exit code 3"),
         step_never_verified(&step("write"), 5, "no docs"),
         steps_are_open(),
+        not_committed(2),
         not_a_step(&NotAStep::NoRun),
         not_a_step(&NotAStep::Unknown(step("what"))),
         not_a_step(&NotAStep::Ours(step("look"))),

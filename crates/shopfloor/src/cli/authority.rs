@@ -168,13 +168,13 @@ fn persons(command: &Command) -> Option<&'static str> {
         Command::Hook(args) => args.persons(),
         Command::Config(args) => args.persons(),
         Command::Vault(args) => args.persons(),
+        Command::Agents(args) => args.persons(),
         Command::Status(_)
         | Command::Doctor(_)
         | Command::Explain(_)
         | Command::Health(_)
         | Command::Question(_)
         | Command::Questions(_)
-        | Command::Agents(_)
         | Command::Next(_)
         | Command::Events(_)
         | Command::Prompt(_)

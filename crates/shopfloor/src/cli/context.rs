@@ -9,6 +9,7 @@ use crate::daemon::ASKER;
 use crate::projects::Projects;
 use shopfloor_adapters::git::Git;
 use shopfloor_adapters::git::origin::{self, Origin};
+use shopfloor_adapters::host::clock;
 use shopfloor_adapters::host::user;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::{Epoch, ProjectName};
@@ -45,7 +46,9 @@ impl Context {
         };
         // Anybody could read through a link, whose mode says nothing.
         let home = if home.is_symlink() { home.canonicalize()? } else { home };
-        Ok(Context { desk: Desk::new(Layout::new(home)), json, project, inside: OnceCell::new() })
+        let layout = Layout::new(home);
+        clock::set_by(&layout.clock());
+        Ok(Context { desk: Desk::new(layout), json, project, inside: OnceCell::new() })
     }
 
     /// The runtimes, with what the user puts over them.

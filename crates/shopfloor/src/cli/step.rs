@@ -87,7 +87,10 @@ fn next(run: &Run) -> String {
     match open.is_empty() {
         false => format!("next: {}", open.join(", ")),
         true if run.is_ending() => "the run is over".to_owned(),
-        true if run.is_through() => "every step is over: signal `shopfloor phase done`".to_owned(),
+        true if run.is_through() => {
+            "every step is over: commit what belongs on the branch, then signal `shopfloor phase done`"
+                .to_owned()
+        }
         true => "nothing can be done now: you are told when a step is ready".to_owned(),
     }
 }

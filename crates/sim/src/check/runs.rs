@@ -48,7 +48,8 @@ impl Checker {
                 RunState::Live { .. } if job.is_none_or(|job| !job.is_live()) => {
                     broken.push(format!("run {} goes on without a job", run.number));
                 }
-                RunState::Ended { .. } if job.is_some_and(|job| job.is_live()) => {
+                // A person may have revived the job of an action, as that of any issue.
+                RunState::Ended { .. } if run.issue.is_none() && job.is_some_and(|job| job.is_live()) => {
                     broken.push(format!("run {} has ended and its job has not", run.number));
                 }
                 _ => {}

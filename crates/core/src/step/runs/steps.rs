@@ -79,7 +79,10 @@ impl Turn<'_> {
                 self.start_or_put_off(id);
             }
         } else if run.is_through() {
-            self.push(id, Goal::Land);
+            // An agent may still commit what it made: it says when it is through.
+            if !there {
+                self.land_run(number);
+            }
         } else {
             // Cannot be with a recipe that has no flaw: something waits for what is never over.
             self.end_run(number, RunResult::Failed, reasons::run_is_stuck());
@@ -145,10 +148,12 @@ impl Turn<'_> {
         let there = self.job(id).is_some_and(|job| job.session.is_some());
         self.advance(number);
         let Some(run) = self.floor.runs.get(&number).filter(|_| there) else { return };
-        if run.under_way().is_none() && run.awaits_agent() {
-            let text = agents::step_ran(step, run);
-            self.inform(id, &text);
-        }
+        let text = match run.under_way() {
+            None if run.awaits_agent() => agents::step_ran(step, run),
+            None if run.is_through() => agents::steps_are_over(step),
+            _ => return,
+        };
+        self.inform(id, &text);
     }
 
     /// What the session says of a step of its own.
@@ -251,12 +256,30 @@ impl Turn<'_> {
                 self.remind(id, &text, reasons::steps_are_open());
             }
             Phase::Done if self.job(id).is_some_and(|job| job.state == JobState::Working) => {
-                self.push(id, Goal::Land);
+                self.land_run(number);
             }
             // What it left is on its way.
             Phase::Done => {}
             _ => return false,
         }
+        true
+    }
+
+    /// What its steps left on its branch is on its way.
+    fn land_run(&mut self, number: RunNumber) {
+        let Some(run) = self.floor.run_mut(number) else { return };
+        run.landing = true;
+        if let Some(id) = run.job() {
+            self.push(id, Goal::Land);
+        }
+    }
+
+    /// Nobody is needed for a run whose steps are over, unless what they left came back. Returns whether that is so.
+    pub(in crate::step) fn needs_no_agent(&mut self, id: JobId) -> bool {
+        let through =
+            self.floor.run_of(id).filter(|run| run.is_through() && !run.landing && !run.is_ending());
+        let Some(number) = through.map(|run| run.number) else { return false };
+        self.land_run(number);
         true
     }
 

@@ -190,7 +190,57 @@ fn what_is_verified_is_not_done_because_somebody_says_so() {
     assert_eq!(scene.unread(), ["STEP not verified", "STEP not verified"]);
     scene.said(DEV, "write").answer("verify_step", seen(true));
     assert_eq!(scene.step_is("write"), &StepState::Done);
+    assert_eq!(scene.unread().last(), Some(&"STEPS over"));
+    scene.signal(DEV, Phase::Done);
     assert!(scene.has("publish_branch"), "{:?}", scene.names());
+}
+
+#[test]
+fn an_agent_is_left_in_peace_until_it_says_that_it_is_through() {
+    let mut scene = Scene::run(vec![part("write", &[])]);
+    scene.start_session().said(DEV, "write");
+    assert!(!scene.has("publish_branch"), "it may still commit: {:?}", scene.names());
+    assert_eq!(scene.state(), "working");
+    scene.signal(DEV, Phase::Done);
+    assert!(scene.has("publish_branch"), "{:?}", scene.names());
+    // One that ends instead has said enough, and has no successor.
+    let mut scene = Scene::run(vec![part("write", &[])]);
+    scene.start_session().said(DEV, "write").exited(DEV, Some(0)).end_session();
+    assert!(scene.has("publish_branch") && !scene.has("start_session"), "{:?}", scene.names());
+    // One that says nothing more has no more time than the run.
+    let mut scene = Scene::run(vec![part("write", &[])]);
+    scene.start_session().said(DEV, "write");
+    assert!(scene.the_run().due().is_some());
+}
+
+#[test]
+fn what_is_not_committed_is_asked_for_and_then_kept() {
+    let dirty = Outcome::Branch(outcome::Branch {
+        head: sha(0),
+        ahead: 0,
+        dirty: 2,
+        note: None,
+        same_as: vec![],
+        base: None,
+        protected: vec![],
+    });
+    let mut scene = Scene::run(vec![part("write", &[])]);
+    scene.start_session().said(DEV, "write").signal(DEV, Phase::Done).answer("publish_branch", dirty.clone());
+    assert_eq!((scene.state(), scene.unread()), ("working", vec!["STEPS over"]));
+    // It cannot be made to commit: what it left is kept, and people read so.
+    let policy = Policy::default();
+    for _ in 0..policy.reminders_max {
+        scene.read(scene.floor.counters.get(&()).map_or(0, |c| c.message), DEV);
+        scene.signal(DEV, Phase::Done).answer("publish_branch", dirty.clone());
+    }
+    assert!(scene.reason().starts_with("2 changed files were not committed"), "{}", scene.reason());
+    scene.settle();
+    assert_eq!(scene.the_run().result(), Some(RunResult::Done));
+    // Without an agent there is nobody to ask.
+    let mut scene = Scene::run(vec![command("look", &[])]);
+    scene.ran(0).answer("publish_branch", dirty);
+    scene.settle();
+    assert!(scene.reason().starts_with("2 changed files were not committed"), "{}", scene.reason());
 }
 
 #[test]
