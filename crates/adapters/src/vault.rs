@@ -42,8 +42,9 @@ pub const MARKER: &str = "SHOPFLOOR_VAULT";
 const FOLDER: &str = "request-";
 const BEGUN: &str = "begun.json";
 const ANSWER: &str = "answer.json";
-/// Both ends of what it prints; it becomes part of a row.
-const OUTPUT_BYTES_MAX: usize = 16 * 1024;
+/// Both ends of what it prints; it becomes part of a row. With what marks the middle that is left out it is less than the
+/// core takes, which would cut it once more.
+const OUTPUT_BYTES_MAX: usize = 15 * 1024;
 /// How often something that may be done twice is begun for one order: it may be what the daemon dies of.
 const BEGUN_MAX: u32 = 3;
 const END_GRACE: Duration = Duration::from_secs(2);

@@ -177,15 +177,21 @@ impl Desk {
     /// Commits an event and tells the daemon, if one runs. Whatever command it came from, what is a person's to bring
     /// about is nobody else's.
     pub fn submit(&self, event: &Event) -> Result<Applied> {
+        self.submit_and_see(event).map(|(applied, _)| applied)
+    }
+
+    /// The same, with the floor as it was right after that event, whatever others have committed since.
+    pub(crate) fn submit_and_see(&self, event: &Event) -> Result<(Applied, Engine<Box<dyn Store>>)> {
         if let Some(who) = self.asker.as_ref().filter(|_| event.is_a_persons()) {
             return Err(Error::new(Exit::NeedsPerson, format!("this needs a person, and {who} asks")));
         }
-        let applied = self.engine()?.submit(now(), event)?;
+        let mut engine = self.engine()?;
+        let applied = engine.submit(now(), event)?;
         self.poke();
         match applied.set_aside {
             Some(why) => Err(Error::failed(format!("a bug in shopfloor: {why}"))
                 .hint("nothing was done; `shopfloor events` has what was asked, for a report")),
-            None => Ok(applied),
+            None => Ok((applied, engine)),
         }
     }
 

@@ -21,7 +21,9 @@ pub fn span(d: Duration) -> String {
         1..60 => format!("{s}s"),
         60..3600 => format!("{}m{:02}s", s / 60, s % 60),
         3600..86400 => format!("{}h{:02}m", s / 3600, s % 3600 / 60),
-        _ => format!("{}d", s / 86400),
+        _ if s % 86400 < 3600 => format!("{}d", s / 86400),
+        // That 47 hours are a day would be said of what has two.
+        _ => format!("{}d{:02}h", s / 86400, s % 86400 / 3600),
     }
 }
 

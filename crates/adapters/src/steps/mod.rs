@@ -35,8 +35,9 @@ use std::time::Duration;
 pub const MARKER: &str = "SHOPFLOOR_STEP";
 /// The command that is run where the floor is.
 const OURS: &str = "shopfloor";
-/// Both ends of what a command prints; it becomes part of a row, and of a prompt.
-const OUTPUT_BYTES_MAX: usize = 16 * 1024;
+/// Both ends of what a command prints; it becomes part of a row, and of a prompt. With what marks the middle that is left
+/// out it is less than the core takes, which would cut it once more.
+const OUTPUT_BYTES_MAX: usize = 15 * 1024;
 const VERIFY_WITHIN: Duration = Duration::from_secs(600);
 /// How a shell says that there is no such program.
 const NO_PROGRAM: i32 = 127;

@@ -77,6 +77,15 @@ impl Assignment {
         }
     }
 
+    /// What kind of work it is, as it is stored and shown.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Assignment::Issue(_) => "issue",
+            Assignment::Pull(_) => "review",
+            Assignment::Run(_) => "run",
+        }
+    }
+
     /// What sessions, agents and folders are named after: `7`, or for a run `r7`.
     pub fn tag(self) -> String {
         match self {

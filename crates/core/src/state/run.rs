@@ -234,6 +234,12 @@ impl Run {
         self.steps().filter(move |(step, record)| ready(step, record)).map(|(step, _)| step)
     }
 
+    /// Those that its agent can say something of: the run goes on, and nothing is being looked at.
+    pub fn steps_to_do(&self) -> impl Iterator<Item = &Step> {
+        let open = |step: &Step| self.step(&step.id).is_some_and(|(_, _, record)| record.state == StepState::Open);
+        self.open_steps().filter(move |step| !self.is_ending() && open(step))
+    }
+
     pub fn steps(&self) -> impl Iterator<Item = (&Step, &StepRecord)> {
         self.recipe.steps.iter().zip(&self.steps)
     }

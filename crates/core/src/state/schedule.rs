@@ -105,8 +105,12 @@ pub struct Schedule {
     /// Who paused it, and when.
     #[serde(default)]
     pub paused: Option<(String, Time)>,
+    /// The last run of it. (Until another run begins, an older floor has here what is now `passed`.)
     #[serde(default)]
     pub last: Option<LastTime>,
+    /// When it was due since then and nothing was run.
+    #[serde(default)]
+    pub passed: Option<LastTime>,
     #[serde(default)]
     pub spent: Spent,
 }

@@ -1,7 +1,7 @@
 //! Requests to the vault: operations that are dangerous or cannot be undone, and what became of each.
 
 use super::Floor;
-use crate::ids::{JobId, ProjectName, QuestionId, RequestNumber, RequestType};
+use crate::ids::{Assignment, JobId, ProjectName, QuestionId, RequestNumber, RequestType, Role};
 use crate::table::Record;
 use crate::time::Time;
 use crate::vault::Spec;
@@ -173,6 +173,11 @@ pub struct Request {
     pub by: String,
     #[serde(default)]
     pub job: Option<JobId>,
+    /// As what that agent asked, and what it worked on.
+    #[serde(default)]
+    pub role: Option<Role>,
+    #[serde(default)]
+    pub on: Option<Assignment>,
     pub asked_at: Time,
     pub state: RequestState,
     /// How often it was fired.

@@ -336,7 +336,7 @@ pub fn command_refused(rule: Rule, ask: &Ask<'_>) -> String {
 // ---- runs of formulas ----------------------------------------------------------------------------
 
 fn open_steps(run: &Run) -> String {
-    run.open_steps().map(|step| format!("`{}`", step.id)).collect::<Vec<_>>().join(", ")
+    run.steps_to_do().map(|step| format!("`{}`", step.id)).collect::<Vec<_>>().join(", ")
 }
 
 /// A command that the agent waited for has ended well.

@@ -7,7 +7,7 @@ use crate::effect::{Action, CiReport, Outcome};
 use crate::ids::{IssueNumber, RunNumber, ScheduleName, Sha, StepId};
 use crate::label::Label;
 use crate::runtime::ErrorKind;
-use crate::state::StoodOn;
+use crate::state::{RunResult, StoodOn};
 use crate::step::NotAStep;
 use crate::text::one_line;
 use std::time::Duration;
@@ -359,6 +359,15 @@ pub fn conflicts(files: &[String]) -> String {
 }
 
 // ---- runs of formulas ----------------------------------------------------------------------------
+
+/// Of a step that was under way.
+pub fn run_ended_meanwhile(result: RunResult) -> &'static str {
+    match result {
+        RunResult::TimedOut => "stopped: the run took too long",
+        RunResult::Cancelled => "stopped: the run was cancelled",
+        RunResult::Done | RunResult::NothingToDo | RunResult::Failed => "stopped: the run ended",
+    }
+}
 
 pub fn run_took_too_long(lifetime: Duration) -> String {
     format!("it did not finish within {}", span(lifetime))

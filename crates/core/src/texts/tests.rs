@@ -415,6 +415,9 @@ fn on_issues_and_pull_requests() {
 fn reasons_why_something_ended() {
     page!(reasons:
         run_took_too_long(hour()),
+        run_ended_meanwhile(RunResult::TimedOut),
+        run_ended_meanwhile(RunResult::Cancelled),
+        run_ended_meanwhile(RunResult::Failed),
         run_is_stuck(),
         nothing_to_do(),
         missed(),
@@ -805,6 +808,8 @@ fn vault_request(state: RequestState) -> Request {
         reason: "it is ready\n```\nand checked".into(),
         by: "agent 7".into(),
         job: None,
+        role: Some(Role::GARDENER),
+        on: Some(Assignment::Run(RunNumber(4))),
         asked_at: Time(0),
         state,
         fires: 2,
@@ -831,6 +836,8 @@ fn about_the_vault() {
     };
     let (number, deploy) = (held.number, held.r#type.clone());
     page!(vault:
+        who(&held),
+        who(&Request { role: None, on: None, ..held.clone() }),
         asked(&held),
         refused(number, "payload lacks `version`"),
         too_many(20),
@@ -855,7 +862,9 @@ fn about_the_vault() {
         no_request(number),
         another_question(number, question),
         is_another_by_now(number, question),
-        cannot_be(number, "done", Decision::Retry),
+        cannot_be(&held, Decision::Retry),
+        cannot_be(&doubts(Doubt::CutShort), Decision::Approve),
+        cannot_be(&over(RequestEnd::Done, ""), Decision::Reject),
         no_answer(number),
         somebody(),
         question(&held),

@@ -7,10 +7,18 @@ use crate::state::{Decision, Doubt, Request, RequestEnd, RequestEventKind, Reque
 use crate::text::{fence, one_line};
 use crate::vault::Spec;
 
+/// Who asks: as which role, and at work on what, if that is an agent.
+pub fn who(request: &Request) -> String {
+    match (&request.role, &request.on) {
+        (Some(role), Some(on)) => format!("{} ({role}, on {})", request.by, on.mention()),
+        _ => request.by.clone(),
+    }
+}
+
 // ---- notes on what happens -----------------------------------------------------------------------
 
 pub fn asked(request: &Request) -> String {
-    let Request { number, r#type, by, reason, .. } = request;
+    let (Request { number, r#type, reason, .. }, by) = (request, who(request));
     format!("vault request {number} for {type}, by {by}: {}", one_line(reason, 200))
 }
 
@@ -29,7 +37,7 @@ pub fn is_fired(request: &Request) -> String {
 }
 
 pub fn fired_unasked(request: &Request) -> String {
-    let Request { number, r#type, by, reason, .. } = request;
+    let (Request { number, r#type, reason, .. }, by) = (request, who(request));
     format!(
         "vault request {number} for {type}, by {by}, is carried out without asking, since it can be undone: {}; `shopfloor vault show {number}` shows it",
         one_line(reason, 200)
@@ -37,7 +45,7 @@ pub fn fired_unasked(request: &Request) -> String {
 }
 
 pub fn waits(request: &Request) -> String {
-    let Request { number, r#type, by, .. } = request;
+    let (Request { number, r#type, .. }, by) = (request, who(request));
     let Some((question, doubt)) = request.question() else { return ended(request) };
     let what = match doubt {
         Doubt::Approval { changed: false } => "needs a person".to_owned(),
@@ -87,7 +95,7 @@ pub fn fired_all_the_same(number: RequestNumber) -> String {
 // ---- reasons -------------------------------------------------------------------------------------
 
 pub fn unknown_type(of: &RequestType) -> String {
-    format!("the vault has no type {of}: a person declares types in floor.toml, as [vault.types.{of}]")
+    format!("the vault has no type `{of}`: a person declares types in floor.toml, as [vault.types.{of}]")
 }
 
 pub fn no_longer_declared() -> &'static str {
@@ -119,13 +127,23 @@ pub fn is_another_by_now(number: RequestNumber, asked: QuestionId) -> String {
     )
 }
 
-pub fn cannot_be(number: RequestNumber, state: &str, decision: Decision) -> String {
+pub fn cannot_be(request: &Request, decision: Decision) -> String {
+    let number = request.number;
+    let state = match &request.state {
+        RequestState::Waiting { doubt: Doubt::Approval { .. }, .. } => "waits for a person's approval",
+        RequestState::Waiting { doubt: Doubt::CutShort, .. } => "was cut short, and may have happened",
+        RequestState::Waiting { doubt: Doubt::NotBegun { .. }, .. } => "could not be begun",
+        RequestState::Firing { .. } => "is being carried out",
+        RequestState::Ended { end: RequestEnd::Done, .. } => "was carried out",
+        RequestState::Ended { end: RequestEnd::Failed, .. } => "was carried out, and failed",
+        RequestState::Ended { end: RequestEnd::Rejected, .. } => "is rejected",
+    };
     let what = match decision {
         Decision::Approve => "approved",
         Decision::Reject => "rejected",
         Decision::Retry => "retried",
     };
-    format!("vault request {number} is {state}, and cannot be {what}")
+    format!("vault request {number} {state}: it cannot be {what}")
 }
 
 pub fn no_answer(number: RequestNumber) -> String {
@@ -141,7 +159,7 @@ pub fn somebody() -> &'static str {
 
 /// A question, with everything that an answer is about.
 pub fn question(request: &Request) -> String {
-    let Request { number, r#type, by, .. } = request;
+    let (Request { number, r#type, .. }, by) = (request, who(request));
     let begin = match request.question().map(|(_, doubt)| doubt) {
         Some(Doubt::CutShort) => format!(
             "Vault request {number} for {type} was begun and cut short: it may have happened. Look, then say whether to try again."

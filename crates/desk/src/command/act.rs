@@ -1,6 +1,6 @@
 //! What an agent has the factory do on its project's forge, and asks people: committed, and for an act waited for.
 
-use crate::{Desk, Error, Exit, Result, now};
+use crate::{Desk, Error, Exit, Result, answer, now};
 use shopfloor_core::act::{Act, Refusal};
 use shopfloor_core::event::Event;
 use shopfloor_core::ids::{ActId, Epoch, IssueNumber, QuestionId};
@@ -36,7 +36,7 @@ impl Desk {
         loop {
             match end(engine.floor(), epoch, id) {
                 Some(DeedEnd::Done { issue }) => return Ok(issue),
-                Some(DeedEnd::Impossible { why }) => return Err(Error::failed(why)),
+                Some(DeedEnd::Impossible { why }) => return Err(self.impossible(engine.floor(), epoch, &act, why)),
                 None if Instant::now() >= deadline || self.ask_daemon("ping")?.is_none() => {
                     let text = "it is on record, and the factory has not done it yet";
                     return Err(Error::new(Exit::Busy, text)
@@ -47,6 +47,20 @@ impl Desk {
             }
             engine.refresh()?;
         }
+    }
+
+    /// Why an act cannot be done; what is not there is told apart.
+    fn impossible(&self, floor: &Floor, epoch: Epoch, act: &Act, why: String) -> Error {
+        let project = floor.sessions.get(&epoch).map(|session| &session.project);
+        let about = match act {
+            Act::CreateIssue { .. } => None,
+            Act::Comment { issue, .. } | Act::Label { issue, .. } | Act::Close { issue } => Some(*issue),
+        };
+        let missing = project.zip(about).is_some_and(|(project, issue)| {
+            let read = self.forge(project).and_then(|forge| answer(forge.issue(issue)));
+            read.is_err_and(|e| e.exit == Exit::NoSuchThing)
+        });
+        if missing { Error::no_such(why) } else { Error::failed(why) }
     }
 
     /// Puts a question to people for the agent of that session, which works on. Returns the question's number.
@@ -95,21 +109,25 @@ fn end(floor: &Floor, epoch: Epoch, id: ActId) -> Option<DeedEnd> {
     floor.conduct(epoch)?.deeds.iter().find(|deed| deed.id == id)?.end.clone()
 }
 
-/// How a person allows what a role may not.
+/// What a role may not, and how a person allows it.
 pub fn allowing(why: &Refusal) -> Option<String> {
+    way_to_allow(why).map(|way| format!("{why}; {way}"))
+}
+
+fn way_to_allow(why: &Refusal) -> Option<String> {
     let (role, line) = match why {
         Refusal::Lacks(role, capability) => (role, format!("may = [\"{}\"]", capability.word()?)),
         Refusal::Label(role, label) => (role, format!("labels = [{:?}]", one_line(label, 80))),
         _ => return None,
     };
-    Some(format!("{why}; a person can do it, or allow it with {line} in [roles.{role}] of shopfloor.toml"))
+    Some(format!("a person can do it, or allow it with {line} in [roles.{role}] of shopfloor.toml"))
 }
 
 fn refused(why: Option<Refusal>) -> Error {
     let why = why.unwrap_or(Refusal::Over);
     let exit = if why.needs_person() { Exit::NeedsPerson } else { Exit::Failed };
     let hint = match &why {
-        Refusal::Lacks(..) | Refusal::Label(..) => allowing(&why),
+        Refusal::Lacks(..) | Refusal::Label(..) => way_to_allow(&why),
         Refusal::Closes(..) => Some("say on it why it might be closed; people do it".to_owned()),
         Refusal::Like(Some(issue), _) => {
             Some(format!("nothing was made; `shopfloor issue show {issue}` shows what it says"))

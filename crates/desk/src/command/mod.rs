@@ -24,3 +24,12 @@ pub use branch::Wish;
 pub use escalate::Escalated;
 pub use queue::{HoldView, Queued};
 pub use vault::{Wanted, Which};
+
+use shopfloor_core::event::NoteKind;
+use shopfloor_engine::Applied;
+
+/// Why an event was not taken in after all: somebody else was first.
+fn not_taken(applied: &Applied) -> Option<String> {
+    let stale = applied.notes.iter().find(|note| note.kind == NoteKind::StaleSignal);
+    stale.map(|note| note.text.clone())
+}

@@ -1,5 +1,6 @@
 //! Runs of formulas: asked for, ended, and what their agents say of their steps.
 
+use super::not_taken;
 use crate::{Desk, Error, Exit, Result};
 use shopfloor_core::event::{Event, RunAsk, StepSaid};
 use shopfloor_core::ids::{Epoch, ProjectName, RunNumber};
@@ -24,10 +25,17 @@ impl Desk {
         if let Some(flaw) = ask.recipe.flaw() {
             return Err(Error::usage(format!("{formula} cannot be carried out: {flaw}")));
         }
-        self.submit(&Event::RunAsked { project: project.clone(), ask })?;
-        let engine = self.engine()?;
-        let run = engine.floor().live_run(project, &formula).or_else(|| newest(&engine, project));
-        run.map(|run| run.number).ok_or_else(|| Error::failed("the floor has not taken it in"))
+        self.take_run(project, ask)
+    }
+
+    /// Others may have asked since it was looked at: what was not taken in says so.
+    fn take_run(&self, project: &ProjectName, ask: RunAsk) -> Result<RunNumber> {
+        let (applied, engine) = self.submit_and_see(&Event::RunAsked { project: project.clone(), ask })?;
+        if let Some(why) = not_taken(&applied) {
+            return Err(Error::new(Exit::Busy, why).hint("`shopfloor runs` shows what goes on"));
+        }
+        let newest = engine.floor().runs.iter().rfind(|run| run.project == *project);
+        newest.map(|run| run.number).ok_or_else(|| Error::failed("the floor has not taken it in"))
     }
 
     /// A run, also one that ended long ago.
@@ -70,9 +78,37 @@ impl Desk {
     }
 }
 
-fn newest<'e, S>(engine: &'e shopfloor_engine::Engine<S>, project: &ProjectName) -> Option<&'e Run>
-where
-    S: shopfloor_store::Store,
-{
-    engine.floor().runs.iter().rfind(|run| run.project == *project)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shopfloor_adapters::layout::Layout;
+    use shopfloor_core::policy::Policy;
+    use shopfloor_core::recipe::Recipe;
+
+    fn ask(formula: &str) -> RunAsk {
+        let recipe = serde_json::json!({
+            "formula": formula, "role": "dev", "lifetime": { "secs": 60, "nanos": 0 },
+            "steps": [{ "id": "look", "run": ["true"] }],
+        });
+        let recipe: Recipe = serde_json::from_value(recipe).expect("a recipe");
+        RunAsk { recipe, by: "dev1".to_owned(), schedule: None }
+    }
+
+    #[test]
+    fn of_two_who_ask_at_once_the_second_is_told_that_a_run_goes_on() {
+        let home = tempfile::tempdir().expect("a folder");
+        let desk = Desk::new(Layout::new(home.path()));
+        let project: ProjectName = "sample".parse().expect("a name");
+        let policy = Policy::default();
+        let set = Event::ProjectSet { project: project.clone(), checkout: "/nowhere".into(), policy };
+        desk.new_engine().expect("a floor").submit(crate::now(), &set).expect("committed");
+        // Both have looked, and found nothing in the way.
+        let first = desk.take_run(&project, ask("upkeep")).expect("taken in");
+        let second = desk.take_run(&project, ask("upkeep")).expect_err("another goes on");
+        assert_eq!(second.exit, Exit::Busy);
+        assert!(second.message.contains(&format!("run {first}")), "{}", second.message);
+        // Each gets the number of its own.
+        let other = desk.take_run(&project, ask("other")).expect("taken in");
+        assert_ne!(other, first);
+    }
 }

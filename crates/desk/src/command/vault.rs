@@ -1,7 +1,8 @@
 //! The vault: what is asked for, and what people say of that.
 
+use super::not_taken;
 use crate::{Desk, Error, Exit, Result};
-use shopfloor_core::event::{Event, NoteKind, VaultAsk, Word};
+use shopfloor_core::event::{Event, VaultAsk, Word};
 use shopfloor_core::ids::{Epoch, ProjectName, QuestionId, RequestNumber, RequestType};
 use shopfloor_core::state::{Decision, Request, RequestState, Shelf};
 use shopfloor_core::step::{may_decide, may_request};
@@ -53,11 +54,12 @@ impl Desk {
         }
         let Wanted { r#type, spec, payload, reason, session } = wanted;
         let (by, from) = (self.speaker().name.clone(), self.speaker().from.clone());
-        let ask = VaultAsk { r#type: r#type.clone(), spec, payload, reason, by: by.clone(), from, session };
-        self.submit(&Event::VaultAsked { project: project.clone(), ask })?;
-        let engine = self.engine()?;
-        let mine = |r: &&Request| r.project == *project && r.r#type == r#type && r.by == by;
-        let request = engine.floor().requests.iter().rfind(mine).cloned();
+        let ask = VaultAsk { r#type, spec, payload, reason, by, from, session };
+        let (applied, engine) = self.submit_and_see(&Event::VaultAsked { project: project.clone(), ask })?;
+        if let Some(why) = not_taken(&applied) {
+            return Err(Error::new(Exit::Busy, why));
+        }
+        let request = engine.floor().requests.iter().rfind(|request| request.project == *project).cloned();
         let request = request.ok_or_else(|| Error::failed("the floor has not taken it in"))?;
         match &request.state {
             RequestState::Ended { reason, .. } if request.fires == 0 => {
@@ -104,7 +106,7 @@ impl Desk {
         let word = Word { decision, by, from, question, why };
         let applied =
             self.submit(&Event::VaultDecided { project: project.clone(), request: number, word })?;
-        if applied.notes.iter().any(|note| note.kind == NoteKind::StaleSignal) {
+        if not_taken(&applied).is_some() {
             return Err(Error::failed("somebody else answered first"));
         }
         self.request(&project, Which::Request(number))

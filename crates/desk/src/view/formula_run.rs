@@ -110,7 +110,7 @@ fn view(run: &Run, step: &Step, record: &StepRecord) -> StepView {
         output: given(&record.output),
         attempts: record.attempts,
         at: moment(record.at),
-        can_be_done: run.open_steps().any(|open| open.id == step.id),
+        can_be_done: run.steps_to_do().any(|open| open.id == step.id),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::now;
 use crate::texts;
 use crate::time::{clock, moment, span};
 use serde::Serialize;
-use shopfloor_core::ids::{Assignment, Epoch, IssueNumber, JobId, PrNumber, ProjectName, Sha};
+use shopfloor_core::ids::{Epoch, IssueNumber, JobId, PrNumber, ProjectName, RunNumber, Sha};
 use shopfloor_core::label::Label;
 use shopfloor_core::liveness::State;
 use shopfloor_core::state::{
@@ -262,9 +262,12 @@ pub fn queue<'f>(
 #[derive(Serialize)]
 pub struct JobView {
     pub project: ProjectName,
-    /// Shown as `issue`, the number, and `kind`; `review` means a pull request that no job carries.
-    #[serde(flatten)]
-    pub assignment: Assignment,
+    /// Its number on the forge; null: it only carries out a run.
+    pub issue: Option<IssueNumber>,
+    /// issue, run, or review: a pull request that no job carries.
+    pub kind: &'static str,
+    /// The run of a formula that it carries out.
+    pub run: Option<RunNumber>,
     pub title: String,
     pub job: JobId,
     pub state: &'static str,
@@ -294,7 +297,9 @@ impl JobView {
         let newest = job.session.or(job.last_session).and_then(session);
         JobView {
             project: job.project.clone(),
-            assignment: job.assignment,
+            issue: job.number(),
+            kind: job.assignment.kind(),
+            run: job.run(),
             title: job.title.clone(),
             job: job.id,
             state: job.state.name(),

@@ -4,7 +4,7 @@ use super::formula_run::{dollars, tokens};
 use crate::time::moment;
 use serde::Serialize;
 use shopfloor_core::ids::{FormulaName, ProjectName, RunNumber, ScheduleName};
-use shopfloor_core::state::{Came, Planning, Schedule, Tokens};
+use shopfloor_core::state::{Came, LastTime, Planning, Schedule, Tokens};
 use std::collections::BTreeMap;
 
 /// A schedule as `--json` shows it.
@@ -24,7 +24,10 @@ pub struct ScheduleView {
     pub why: Option<String>,
     pub postponed_since: Option<String>,
     pub paused_by: Option<String>,
+    /// The last run of it; if there was none yet, what came of the last time that it was due.
     pub last: Option<LastView>,
+    /// When it was due since then and nothing was run.
+    pub passed_over: Option<LastView>,
     /// Runs that have ended, and what one of them costs on average.
     pub runs: u64,
     pub average_seconds: Option<u64>,
@@ -64,7 +67,8 @@ impl ScheduleView {
             why: postponed.map(|postponed| postponed.why.clone()),
             postponed_since: postponed.map(|postponed| moment(postponed.since)),
             paused_by: schedule.paused.as_ref().map(|(by, _)| by.clone()),
-            last: schedule.last.as_ref().map(|last| LastView::new(moment(last.at), &last.came)),
+            last: schedule.last.as_ref().or(schedule.passed.as_ref()).map(LastView::new),
+            passed_over: schedule.passed.as_ref().map(LastView::new),
             runs: spent.runs,
             average_seconds: average(spent.time.as_secs()),
             average_dollars: average(micros).and_then(dollars),
@@ -80,8 +84,9 @@ impl ScheduleView {
 }
 
 impl LastView {
-    fn new(at: String, came: &Came) -> LastView {
-        match came {
+    fn new(last: &LastTime) -> LastView {
+        let at = moment(last.at);
+        match &last.came {
             Came::Run { run, result } => LastView {
                 at,
                 run: Some(*run),

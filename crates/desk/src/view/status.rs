@@ -192,7 +192,8 @@ pub struct WaitingView {
 pub fn jobs(floor: &Floor, mine: impl Fn(&ProjectName) -> bool, ended_max: usize) -> Vec<&Job> {
     let mut newest = std::collections::BTreeMap::new();
     for job in floor.jobs.iter().filter(|j| mine(&j.project)) {
-        newest.insert((&job.project, job.number()), job);
+        // An issue and the pull request of that number are one; a run is of itself.
+        newest.insert((&job.project, job.number(), job.assignment.run()), job);
     }
     let (mut live, mut ended): (Vec<&Job>, Vec<&Job>) = newest.into_values().partition(|j| j.is_live());
     ended.sort_by_key(|j| std::cmp::Reverse(job::since(j)));

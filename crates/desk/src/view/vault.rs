@@ -2,8 +2,9 @@
 
 use crate::time::moment;
 use serde::Serialize;
-use shopfloor_core::ids::{ProjectName, RequestNumber, RequestType};
+use shopfloor_core::ids::{Assignment, IssueNumber, ProjectName, RequestNumber, RequestType, Role, RunNumber};
 use shopfloor_core::state::{Doubt, Floor, Request, RequestEvent, RequestState};
+use shopfloor_core::texts::vault;
 use shopfloor_core::vault::Risk;
 
 #[derive(Serialize)]
@@ -27,6 +28,10 @@ pub struct RequestView {
     pub payload: serde_json::Value,
     pub reason: String,
     pub by: String,
+    /// As what the agent asked, and what it worked on; `None`: a person asked.
+    pub role: Option<Role>,
+    pub issue: Option<IssueNumber>,
+    pub run: Option<RunNumber>,
     pub asked_at: String,
     /// The open question, what can be answered, and until when.
     pub question: Option<String>,
@@ -75,6 +80,9 @@ impl From<&Request> for RequestView {
             payload,
             reason: request.reason.clone(),
             by: request.by.clone(),
+            role: request.role,
+            issue: request.on.and_then(Assignment::number),
+            run: request.on.and_then(Assignment::run),
             asked_at: moment(request.asked_at),
             question: request.question().map(|(question, _)| format!("q{question}")),
             options: options(request),
@@ -127,7 +135,7 @@ pub fn why(request: &Request) -> Option<String> {
 
 /// One line: what waits, and for whom.
 pub fn in_short(request: &Request) -> String {
-    let Request { number, r#type, by, .. } = request;
+    let (Request { number, r#type, .. }, by) = (request, vault::who(request));
     match why(request) {
         Some(why) => format!(
             "request {number} for {type}, by {by}, waits for {}: `shopfloor vault show {number}`",

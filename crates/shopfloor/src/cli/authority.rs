@@ -144,7 +144,7 @@ fn persons(command: &Command) -> Option<&'static str> {
     match command {
         Command::Init(_)
         | Command::Up(_)
-        | Command::Down
+        | Command::Down(_)
         | Command::Answer(_)
         | Command::Cancel(_)
         | Command::Take(_)

@@ -101,8 +101,7 @@ enum Command {
     Issue(issue::IssueArgs),
     Up(up::UpArgs),
     Status(status::StatusArgs),
-    /// End the daemon; agents' sessions live on
-    Down,
+    Down(down::DownArgs),
     Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
     Health(health::HealthArgs),
@@ -236,7 +235,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::DemoAgent(args) => demo_agent::run(&args),
         Command::Deps(args) => deps::run(context, &args),
         Command::Doctor(args) => doctor::run(context, args),
-        Command::Down => down::run(context),
+        Command::Down(args) => down::run(context, &args),
         Command::Escalate(args) => escalate::run(context, args),
         Command::Events(args) => events::run(context, args),
         Command::Explain(args) => explain::run(context, &args),

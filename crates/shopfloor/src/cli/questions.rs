@@ -34,13 +34,17 @@ pub fn run(context: &Context, _: QuestionsArgs) -> CliResult<Exit> {
 
 fn print(question: &Question, several: bool) {
     let project = if several { question.project.to_string() } else { String::new() };
+    let of_run = if several { format!("{project} ") } else { String::new() };
     let title = one_line(&question.title, TITLE_CHARS);
     let age = output::span(now().since(question.asked_at));
     let whose =
         question.session.as_ref().map(|name| format!(", {} in {name}", question.kind)).unwrap_or_default();
     output::line(match question.issue {
         Some(issue) => format!("q{}  {project}#{issue} {title}{whose}, asked {age} ago", question.id),
-        None => format!("q{}  project {}, since {age} ago", question.id, question.project),
+        None => match question.run {
+            Some(run) => format!("q{}  {of_run}run {run} of {title}{whose}, asked {age} ago", question.id),
+            None => format!("q{}  project {}, since {age} ago", question.id, question.project),
+        },
     });
     print_text(question);
     if let Some(due) = question.deadline {

@@ -10,7 +10,8 @@ use shopfloor_core::state::Schedule;
 use shopfloor_core::text::one_line;
 use shopfloor_desk::now;
 use shopfloor_desk::view::formula_run::FormulaRunView;
-use shopfloor_desk::view::schedule::ScheduleView;
+use shopfloor_desk::view::schedule::{LastView, ScheduleView};
+use std::path::Path;
 use std::time::Duration;
 
 /// Schedules: when formulas are run by themselves
@@ -72,9 +73,20 @@ fn list(context: &Context) -> CliResult<Exit> {
         return Ok(Exit::Fine);
     }
     if all.is_empty() {
-        output::line(
-            "no schedules: a table [schedules.NAME] in shopfloor.toml makes one, once it is accepted",
-        );
+        let floor_config = context.floor_config()?;
+        let projects = engine.floor().projects.iter();
+        let accepted = projects.filter(|project| only.as_ref().is_none_or(|only| *only == project.name));
+        let accepted = accepted.filter_map(|project| {
+            Projects::in_force(&floor_config, engine.floor(), Path::new(&project.checkout)).ok()
+        });
+        output::line(match accepted.map(|config| config.schedules.len()).sum::<usize>() {
+            0 => {
+                "no schedules: a table [schedules.NAME] in shopfloor.toml makes one, once it is accepted"
+                    .to_owned()
+            }
+            1 => "1 schedule is accepted, and in force once the floor runs: `shopfloor up`".to_owned(),
+            n => format!("{n} schedules are accepted, and in force once the floor runs: `shopfloor up`"),
+        });
         return Ok(Exit::Fine);
     }
     let several = engine.floor().projects.len() > 1;
@@ -93,16 +105,21 @@ fn row(schedule: &Schedule, several: bool) -> Vec<String> {
         }
         (state, _) => state.to_owned(),
     };
-    let last = view.last.as_ref().map(|last| match last.run {
+    let said = |last: &LastView| match last.run {
         Some(run) => format!("run {run} {}", last.result),
         None => last.result.to_owned(),
+    };
+    let since = view.passed_over.as_ref().filter(|_| schedule.last.is_some());
+    let last = view.last.as_ref().map(|last| match since {
+        Some(passed) => format!("{}, then {}", said(last), said(passed)),
+        None => said(last),
     });
     let time = view.average_seconds.map(|seconds| output::span(Duration::from_secs(seconds)));
     let dollars = view.average_dollars.map(|dollars| format!("${dollars:.2}"));
     let tokens = view.average_tokens.map(|tokens| output::tokens(&tokens));
     let average: Vec<String> = time.into_iter().chain(dollars).chain(tokens).collect();
     let why = view.why.or_else(|| view.paused_by.map(|by| format!("paused by {by}")));
-    let why = why.or_else(|| view.last.and_then(|last| last.why));
+    let why = why.or_else(|| view.passed_over.or(view.last).and_then(|last| last.why));
     vec![
         format!("{project}{}", view.schedule),
         view.formula.to_string(),

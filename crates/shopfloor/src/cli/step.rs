@@ -83,9 +83,10 @@ fn show(context: &Context, run: &Run, said: Option<&StepId>) -> CliResult<()> {
 }
 
 fn next(run: &Run) -> String {
-    let open: Vec<&str> = run.open_steps().map(|step| step.id.as_str()).collect();
+    let open: Vec<&str> = run.steps_to_do().map(|step| step.id.as_str()).collect();
     match open.is_empty() {
         false => format!("next: {}", open.join(", ")),
+        true if run.is_ending() => "the run is over".to_owned(),
         true if run.is_through() => {
             "every step is over: commit what belongs on the branch, then signal `shopfloor phase done`"
                 .to_owned()

@@ -3,6 +3,8 @@
 use super::check;
 use super::error::ConfigError;
 use super::hand;
+use super::pinned::Files;
+use super::schedule;
 use super::source::{Source, error_at, title};
 use super::{Agent, FloorConfig, ProjectConfig, Runtime, agents, roles};
 use serde::de::DeserializeOwned;
@@ -29,6 +31,15 @@ fn project_bytes(file: &Path) -> Result<Vec<u8>, ConfigError> {
             .hint("run `shopfloor init` in the repository to make one"),
         ReadError::Other(why) => ConfigError::whole_file(file, why),
     })
+}
+
+/// What keeps the schedules of a project's file from running what they name: see [`schedule::formulas`].
+pub fn schedules(
+    file: &Path,
+    config: &ProjectConfig,
+    files: &Files,
+) -> Result<Vec<(bool, ConfigError)>, ConfigError> {
+    schedule::formulas(file, text(file, &project_bytes(file)?)?, config, files)
 }
 
 /// As [`project`], from a text; `file` is how errors name it.
@@ -204,6 +215,9 @@ pub(super) fn explain(source: &Source<'_>, error: &toml::de::Error) -> ConfigErr
     if let (Some(DeValue::Integer(given)), "u32" | "u64") = (value, expected) {
         let range = if expected == "u32" { "from 0 to 4294967295" } else { "from 0 up" };
         return at(format!("{subject}: {} is out of range: expected a whole number {range}", given.as_str()));
+    }
+    if what.contains("untagged enum Scalar") {
+        return at(format!("{subject}: expected a string, a whole number or a boolean, found {kind}"));
     }
     if what.starts_with("invalid type: ") {
         return at(format!("{subject}: expected {}, found {kind}", in_toml_words(expected)));

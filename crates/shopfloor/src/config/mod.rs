@@ -26,6 +26,7 @@ mod policy;
 mod ports;
 mod retention;
 mod roles;
+mod runnable;
 pub mod runtimes;
 pub mod schedule;
 pub mod schema;

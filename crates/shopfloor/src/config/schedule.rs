@@ -1,9 +1,12 @@
 //! `[schedules.NAME]`: when formulas are run by themselves; and when a schedule is next due.
 
+use super::ProjectConfig;
 use super::check::deadline;
 use super::duration::Span;
 use super::error::ConfigError;
+use super::formula::{Library, Place, fill};
 use super::hand::Scalar;
+use super::pinned::Files;
 use super::source::Source;
 use croner::Cron;
 use croner::errors::CronError;
@@ -16,6 +19,7 @@ use shopfloor_core::ids::{FormulaName, ScheduleName};
 use shopfloor_core::state::{OnMissed, SchedulePlan};
 use shopfloor_core::time::Time;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// When a formula is run by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -76,13 +80,13 @@ pub(super) fn check(
                 .hint(ScheduleName::RULE));
         }
         if let Err(why) = cron(&schedule.cron) {
-            return Err(source.at_key(&key("cron"), format!("`cron`: {why}")).hint(
+            return Err(source.at_value(&key("cron"), format!("`cron`: {why}")).hint(
                 "write minute, hour, day of the month, month and day of the week: \"0 6 * * *\" is daily at six",
             ));
         }
         if let Err(why) = zone(schedule.tz.as_deref()) {
             return Err(source
-                .at_key(&key("tz"), why)
+                .at_value(&key("tz"), why)
                 .hint("write a name such as \"Europe/Berlin\" or \"UTC\""));
         }
         if let Some(timeout) = schedule.timeout {
@@ -103,9 +107,81 @@ pub fn next(plan: &SchedulePlan, after: Time) -> Result<Option<Time>, String> {
     }
 }
 
+/// What the words of a pattern say, in order.
+const FIELDS: [&str; 5] = ["the minute", "the hour", "the day of the month", "the month", "the day of the week"];
+
 fn cron(pattern: &str) -> Result<Cron, String> {
     let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
-    parser.parse(pattern).map_err(|e| e.to_string())
+    parser.parse(pattern).map_err(|_| {
+        let words: Vec<&str> = pattern.split_whitespace().collect();
+        // Nicknames such as `@daily` have no fields.
+        if words.len() != FIELDS.len() && !pattern.starts_with('@') {
+            return match words.len() {
+                0 => "it is empty".to_owned(),
+                fields => format!("it has {fields} fields, and not five"),
+            };
+        }
+        let alone = |at: usize| {
+            let mut fields = ["*"; FIELDS.len()];
+            fields[at] = words[at];
+            fields.join(" ")
+        };
+        let fields = if pattern.starts_with('@') { 0 } else { FIELDS.len() };
+        let wrong = (0..fields).find(|at| parser.parse(&alone(*at)).is_err());
+        wrong.map_or_else(
+            || format!("{pattern:?} is no time"),
+            |at| format!("{:?} cannot be {}", words[at], FIELDS[at]),
+        )
+    })
+}
+
+/// What keeps schedules from running the formulas that they name: each with its place, and whether the schedule is
+/// enabled. `files`: the formulas there are.
+pub fn formulas(
+    file: &Path,
+    text: &str,
+    config: &ProjectConfig,
+    files: &Files,
+) -> Result<Vec<(bool, ConfigError)>, ConfigError> {
+    let source = Source::parse(file, text)?;
+    let library = Library::new(files);
+    let wrong = config.schedules.iter().filter_map(|(name, schedule)| {
+        Some((schedule.enabled, formula_of(&source, name, schedule, config, &library)?))
+    });
+    Ok(wrong.collect())
+}
+
+fn formula_of(
+    source: &Source<'_>,
+    name: &str,
+    schedule: &ScheduleConfig,
+    config: &ProjectConfig,
+    library: &Library,
+) -> Option<ConfigError> {
+    let path = ["schedules", name, "formula"];
+    let wanted = &schedule.formula;
+    let Some(found) = library.get(wanted) else {
+        let what = format!("schedule `{name}` runs a formula that there is not, `{wanted}`");
+        return Some(source.at_value(&path, what).hint(library.instead(wanted)));
+    };
+    let formula = match &found.formula {
+        Ok(formula) => formula,
+        Err(_) => {
+            let what = format!("schedule `{name}` runs the formula `{wanted}`, which is wrong");
+            return Some(source.at_value(&path, what).hint("`shopfloor formula check` says what is wrong with it"));
+        }
+    };
+    // Who switches one on may have to add a role first.
+    if let Some(lack) = formula.lacks(config).into_iter().find(|_| schedule.enabled) {
+        let what = format!("schedule `{name}` runs `{wanted}`: {}", lack.message);
+        return Some(source.at_value(&path, what).hint(lack.hint));
+    }
+    let vars = schedule.plan().vars;
+    let why = fill(wanted, formula, &vars, &Place::of(config)).err()?;
+    let given = vars.keys().find(|var| why.contains(&format!("`{var}`")));
+    let path = given.map_or(path.to_vec(), |var| vec!["schedules", name, "vars", var]);
+    let what = format!("schedule `{name}` runs `{wanted}`: {why}");
+    Some(source.at_key(&path, what).hint(format!("`shopfloor formula show {wanted}` shows its variables")))
 }
 
 fn zone(name: Option<&str>) -> Result<TimeZone, String> {
@@ -119,6 +195,8 @@ fn zone(name: Option<&str>) -> Result<TimeZone, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::formula::FORMULAS;
+    use super::super::{FloorConfig, load};
     use super::*;
 
     fn due(cron: &str, tz: &str, after: &str, times: usize) -> Vec<String> {
@@ -172,9 +250,49 @@ mod tests {
     }
 
     #[test]
+    fn a_schedule_runs_a_formula_that_there_is_with_variables_that_it_has() {
+        let of = |schedule: &str| {
+            let text = format!(
+                "[project]\nname = \"a\"\n[ci]\nno_checks = true\n[schedules.daily]\ncron = \"0 6 * * *\"\n{schedule}\n"
+            );
+            let file = Path::new("shopfloor.toml");
+            let config = load::project_from(file, &text, &FloorConfig::default()).expect("good");
+            let tidy = "role = \"dev\"\n[vars.area]\n[[steps]]\nid = \"do\"\ntitle = \"Tidy {{ area }}\"\n";
+            let wrong = "[[steps]]\n";
+            let gone = "role = \"gardener\"\n[[steps]]\nid = \"do\"\ntitle = \"t\"\n";
+            let files = [("tidy", tidy), ("wrong", wrong), ("gone", gone)];
+            let files = files.map(|(name, text)| (format!("{FORMULAS}/{name}.toml"), text.to_owned()));
+            formulas(file, &text, &config, &files.into()).expect("it parses")
+        };
+        for good in ["formula = \"tidy\"", "formula = \"tidy\"\nvars = { area = \"docs\" }"] {
+            assert_eq!(of(good), [], "{good}");
+        }
+        for (bad, place, why) in [
+            ("formula = \"tidi\"", (7, 11), "runs a formula that there is not, `tidi`"),
+            ("formula = \"wrong\"", (7, 11), "which is wrong"),
+            ("formula = \"gone\"", (7, 11), "there is no [agents.gardener]"),
+            ("formula = \"tidy\"\nvars = { aera = \"x\" }", (8, 10), "it has no variable `aera`"),
+        ] {
+            let [(enabled, error)] = &of(bad)[..] else { panic!("{bad}: {:?}", of(bad)) };
+            let at = error.place.as_ref().expect("a place");
+            assert!(*enabled && error.message.contains(why), "{error}");
+            assert_eq!((at.line, at.column), place, "{error}");
+        }
+        assert!(!of("formula = \"tidi\"\nenabled = false")[0].0);
+    }
+
+    #[test]
     fn what_is_no_schedule_is_refused() {
-        for bad in ["", "x", "0 6 * *", "61 * * * *", "0 0 6 * * *"] {
-            assert!(cron(bad).is_err(), "{bad:?}");
+        for (bad, why) in [
+            ("", "it is empty"),
+            ("x", "it has 1 fields, and not five"),
+            ("0 6 * *", "it has 4 fields, and not five"),
+            ("0 0 6 * * *", "it has 6 fields, and not five"),
+            ("61 * * * *", "\"61\" cannot be the minute"),
+            ("0 6 * * someday", "\"someday\" cannot be the day of the week"),
+            ("@sometimes", "\"@sometimes\" is no time"),
+        ] {
+            assert_eq!(cron(bad).map(drop), Err(why.to_owned()), "{bad:?}");
         }
         assert!(zone(Some("Europe/Atlantis")).is_err());
     }

@@ -50,6 +50,14 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// The same at the value of that path.
+    pub fn at_value(&self, path: &[&str], message: impl AsRef<str>) -> ConfigError {
+        match self.nearest(path) {
+            Some((_, value, true)) => self.at(value.span(), message),
+            _ => self.at_key(path, message),
+        }
+    }
+
     /// Where a part of the string at that path stands, if the file has the string letter for letter.
     pub fn within(&self, path: &[&str], string: &str, part: Range<usize>) -> Option<Range<usize>> {
         let (_, value, whole) = self.nearest(path)?;

@@ -5,7 +5,8 @@ use super::FloorConfig;
 use super::check::{deadline, env_names};
 use super::duration::Span;
 use super::error::ConfigError;
-use super::load::kind;
+use super::load::{choose, kind};
+use super::runnable::{Becomes, becomes};
 use super::source::Source;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,6 +88,12 @@ impl FloorConfig {
         self.vault.types.get(of).map(VaultType::spec)
     }
 
+    /// What there is instead of a type that there is not; `None`: nothing at all.
+    pub fn vault_types_like(&self, of: &RequestType) -> Option<String> {
+        let names: Vec<&str> = self.vault.types.keys().map(RequestType::as_str).collect();
+        (!names.is_empty()).then(|| choose(of.as_str(), &names, "types"))
+    }
+
     /// The variables that the vault's types get.
     pub fn vault_secrets(&self) -> BTreeSet<String> {
         self.vault.types.values().flat_map(|declared| &declared.secrets).cloned().collect()
@@ -155,8 +162,15 @@ fn of_type(source: &Source<'_>, name: &str, declared: &VaultType) -> Result<(), 
         return Err(at("run", format!("`run` in [{table}] names no program"))
             .hint("write a program and its arguments: run = [\"deploy\", \"{payload.version}\"]"));
     }
-    if field(program).is_some() {
-        return Err(at("run", format!("`run` in [{table}] takes the program from the payload"))
+    let words: Vec<&str> = declared.run.iter().map(String::as_str).collect();
+    if let Some(what) = becomes(&words, |word| field(word).is_some()) {
+        let (index, what) = match what {
+            Becomes::Program(index) => (index, "takes the program from the payload"),
+            Becomes::Code(index) => (index, "has an interpreter run what a payload says"),
+        };
+        let index = index.to_string();
+        return Err(source
+            .at_key(&[&path[..], &["run", &index]].concat(), format!("`run` in [{table}] {what}"))
             .hint("whoever asks says what it is done with, and not what is done"));
     }
     // What is in the checkout changes with what lands, and that is others' work.

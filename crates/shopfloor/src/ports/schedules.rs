@@ -80,7 +80,7 @@ fn filled_in(
         .ok_or_else(|| format!("there is no formula {name} that was accepted: {}", library.instead(name)))?;
     let formula = found.formula.as_ref().map_err(ToString::to_string)?;
     if let Some(lack) = formula.lacks(&project.config).into_iter().next() {
-        return Err(lack);
+        return Err(lack.message);
     }
     fill(name, formula, vars, &Place::of(&project.config))
 }

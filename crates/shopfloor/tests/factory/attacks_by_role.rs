@@ -212,7 +212,7 @@ n=0; while [ $n -lt 30 ]; do n=$((n+1)); say issue add "Flood $n of what $n is $
             ("issue label 2 --add prediction/actioned --remove prediction/unreviewed", 0, "labels changed"),
             ("issue label 2 --add blocked", 6, "the label"),
             ("issue close 2 --json", 0, "{"),
-            ("issue comment 99 Nobody is there.", 1, "no issue"),
+            ("issue comment 99 Nobody is there.", 4, "no issue"),
             ("issue comment 2 Too much.", 1, "no more than 4 changes"),
             ("issue add Flood 1 of what 1 is 111", 0, "#3"),
         ],

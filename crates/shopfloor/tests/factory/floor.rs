@@ -316,7 +316,7 @@ impl Drop for Floor {
                 eprintln!("{} {} {:?} {} {body}", entry.seq, entry.kind, entry.issue, entry.text);
             }
         }
-        self.run(&["down"]);
+        self.run(&["down", "--now"]);
         self.tmux(&["kill-server"]);
     }
 }

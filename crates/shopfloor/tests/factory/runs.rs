@@ -224,9 +224,14 @@ fn a_run_is_cancelled_with_its_command() {
     let process = format!("/proc/{}", pid());
     let busy = floor.run(&["formula", "run", "tidy"]);
     assert_eq!(busy.status.code(), Some(5), "one run of a formula at a time");
+    let job = floor.json(&["status"]).1["jobs"][0].clone();
+    assert_eq!((&job["run"], &job["issue"], &job["kind"]), (&json!(1), &Value::Null, &json!("run")), "{job}");
     floor.ok(&["run", "cancel", "1"]);
     wait_for("the command is ended", || !std::path::Path::new(&process).exists());
     wait_for("the run is over", || run(&floor)["state"] == "cancelled");
+    let long = step(&run(&floor), "long").clone();
+    assert_eq!((&long["state"], &long["can_be_done"]), (&json!("failed"), &json!(false)), "{long}");
+    assert_eq!(long["note"], "stopped: the run was cancelled");
     assert_eq!(floor.run(&["run", "cancel", "1"]).status.code(), Some(1));
 }
 
@@ -240,6 +245,8 @@ fn only_a_person_has_a_formula_run_and_only_what_they_accepted() {
     write(&floor, "new", "[[steps]]\nid = \"other\"\nrun = [\"false\"]\n");
     let unknown = floor.run(&["formula", "run", "new"]);
     assert_eq!(unknown.status.code(), Some(4));
+    let dry = floor.json(&["formula", "run", "tidy", "--dry-run"]).1;
+    assert_eq!((&dry["lifetime"], &dry["idle"]), (&json!("8h"), &Value::Null), "{dry}");
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("not accepted yet"));
     let said = floor.ok(&["formula", "run", "tidy"]);
     assert!(said.contains("what was accepted is run"), "{said}");

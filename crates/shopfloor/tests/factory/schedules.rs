@@ -86,8 +86,15 @@ fn a_schedule_that_nobody_accepted_is_not_in_force() {
     floor.until_idle();
     assert_eq!(schedule(&floor)["formula"], "look");
     floor.edit(|text| text.replace("0 6 1 1 *", "0 6 1 13 *"));
-    let wrong = floor.run(&["config", "check"]);
-    assert_eq!(wrong.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
-    assert!(said.contains("`cron`:") && said.contains("daily at six"), "{said}");
+    let wrong = || {
+        let wrong = floor.run(&["config", "check"]);
+        assert_eq!(wrong.status.code(), Some(2));
+        String::from_utf8_lossy(&wrong.stderr).into_owned()
+    };
+    let said = wrong();
+    assert!(said.contains("\"13\" cannot be the month") && said.contains("daily at six"), "{said}");
+    // So is a formula that there is not.
+    floor.edit(|text| text.replace("0 6 1 13 *", "0 6 1 1 *").replace("formula = \"task\"", "formula = \"looc\""));
+    let said = wrong();
+    assert!(said.contains("runs a formula that there is not") && said.contains("`look`?"), "{said}");
 }

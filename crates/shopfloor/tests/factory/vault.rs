@@ -3,7 +3,9 @@
 
 use crate::floor::{Floor, wait_for};
 use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
+use std::process::Stdio;
 
 const SECRET: &str = "swordfish-in-a-pond";
 
@@ -177,4 +179,42 @@ fn what_is_cut_short_is_a_question_and_what_changed_is_asked_about_again() {
     let leaks = floor.run(&["vault", "request", "deploy", "--payload", &leaking, "--reason", "x"]);
     assert_eq!(leaks.status.code(), Some(2), "a secret is no payload");
     assert_eq!(floor.run(&["vault", "show", "3"]).status.code(), Some(4), "and is not on record");
+}
+
+#[test]
+fn a_floor_that_goes_down_waits_for_what_the_vault_carries_out() {
+    let floor = floor("exit 0", "true");
+    let (fifo, began) = (floor.path("go-on"), floor.path("began"));
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo runs").success());
+    let mut go_on = std::fs::File::options().read(true).write(true).open(&fifo).expect("it opens");
+    declare(&floor, &format!("echo $1 >> {}; read _ < {}", began.display(), fifo.display()));
+    let asked =
+        floor.ok(&["vault", "request", "deploy", "--payload", r#"{"version": "3"}"#, "--reason", "now"]);
+    assert!(asked.contains("waits for a person"), "{asked}");
+    assert!(floor.ok(&["vault", "approve", "1"]).contains("when the daemon runs"));
+    let wrong = floor.run(&["vault", "approve", "1"]);
+    let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(said.contains("request 1 is being carried out: it cannot be approved"), "{said}");
+
+    floor.ok(&["up", "--detach"]);
+    let shots = || std::fs::read_to_string(&began).unwrap_or_default().lines().count();
+    wait_for("it begins", || shots() == 1);
+    let mut down = floor.command(&["down"]).stderr(Stdio::piped()).spawn().expect("it begins");
+    let mut told = String::new();
+    BufReader::new(down.stderr.take().expect("piped")).read_line(&mut told).expect("it says so");
+    assert!(told.starts_with("waiting at most") && told.contains("request 1 for deploy"), "{told}");
+    assert!(is(&floor, 1, "firing"), "nothing is cut short");
+    go_on.write_all(b"\n").expect("written");
+    assert!(down.wait().expect("it ends").success());
+    assert_eq!((is(&floor, 1, "done"), shots()), (true, 1));
+
+    // Who does not want to wait says so, and is asked.
+    floor.ok(&["vault", "request", "deploy", "--payload", r#"{"version": "4"}"#, "--reason", "now"]);
+    floor.ok(&["vault", "approve", "2"]);
+    floor.ok(&["up", "--detach"]);
+    wait_for("it begins", || shots() == 2);
+    floor.ok(&["down", "--now"]);
+    floor.ok(&["up", "--detach"]);
+    wait_for("people are asked", || is(&floor, 2, "unknown"));
+    assert_eq!(shots(), 2);
 }

@@ -40,6 +40,9 @@ impl Checker {
                     broken.push(format!("step {} of run {} did not wait", step.id, run.number));
                 }
             }
+            if run.is_ending() && run.under_way().is_some() {
+                broken.push(format!("run {} ends, and a step of it is under way", run.number));
+            }
             let job = run.job().and_then(|job| floor.jobs.get(&job));
             match &run.state {
                 RunState::Live { .. } if job.is_none_or(|job| !job.is_live()) => {

@@ -4,7 +4,7 @@ use super::Runs;
 use crate::effect::Action;
 use crate::event::NoteKind;
 use crate::ids::{JobId, ProjectName, RunNumber};
-use crate::state::{End, JobState, Run, RunResult, RunState};
+use crate::state::{End, JobState, Run, RunResult, RunState, StepRecord, StepState};
 use crate::step::Turn;
 use crate::texts::{notes, reasons};
 
@@ -43,7 +43,7 @@ impl Turn<'_> {
             RunState::Live { job, ending } => {
                 let id = *job;
                 *ending = Some((result, reason.to_owned()));
-                self.stop_step(number);
+                self.stop_step(number, result);
                 let end = match result {
                     RunResult::Done | RunResult::NothingToDo => End::Done,
                     RunResult::Cancelled => End::Cancelled,
@@ -57,11 +57,33 @@ impl Turn<'_> {
         }
     }
 
-    /// The answer of a command that is under way is not waited for any longer.
-    fn stop_step(&mut self, number: RunNumber) {
-        let Some(run) = self.floor.runs.get(&number).filter(|run| run.under_way().is_some()) else { return };
+    /// What is under way is not waited for any longer.
+    fn stop_step(&mut self, number: RunNumber, result: RunResult) {
+        if !self.leave_step(number, result) {
+            return;
+        }
+        let Some(run) = self.floor.runs.get(&number) else { return };
         let (project, role, issue) = (run.project.clone(), run.recipe.role, run.issue);
         self.act(Action::StopStep { project, role, run: number, issue });
+    }
+
+    /// A command that was under way has failed; a claim is as open as it was. Returns whether there was one.
+    fn leave_step(&mut self, number: RunNumber, result: RunResult) -> bool {
+        let now = self.now;
+        let Some(run) = self.floor.run_mut(number) else { return false };
+        let is_at_it = |record: &&mut StepRecord| {
+            matches!(record.state, StepState::Running { .. } | StepState::Claimed { .. })
+        };
+        let Some(record) = run.steps.iter_mut().find(is_at_it) else { return false };
+        record.at = now;
+        match record.state {
+            StepState::Running { .. } => {
+                record.state = StepState::Failed;
+                reasons::run_ended_meanwhile(result).clone_into(&mut record.note);
+            }
+            _ => record.state = StepState::Open,
+        }
+        true
     }
 
     /// The job that carried it out has ended.
@@ -93,6 +115,7 @@ impl Turn<'_> {
         if let Some(run) = self.floor.run_mut(number) {
             run.spent = spent;
         }
+        self.leave_step(number, result);
         self.schedule_ran(number, result);
         let Some(run) = self.floor.run_mut(number) else { return };
         run.state = RunState::Ended { result, reason: reason.to_owned(), at: now, job };

@@ -48,6 +48,7 @@ impl Turn<'_> {
                         postponed: None,
                         paused: None,
                         last: None,
+                        passed: None,
                         spent: Spent::default(),
                     };
                     self.floor.schedules.put(Runs(()), fresh);
@@ -55,7 +56,7 @@ impl Turn<'_> {
             }
             if let Some(schedule) = self.floor.schedules.edit(Runs(()), &key) {
                 schedule.plan = plan.clone();
-                (schedule.next, schedule.postponed) = (None, None);
+                (schedule.next, schedule.postponed, schedule.passed) = (None, None, None);
             }
             self.plan_next(&key);
         }
@@ -133,23 +134,39 @@ impl Turn<'_> {
         self.run_asked(project, &ask);
     }
 
-    /// It can never be run as it is: people are told each time that it is due.
+    /// It cannot be run as it is. People are told once for each reason, not each time that it is due.
     fn schedule_failed(&mut self, key: &(ProjectName, ScheduleName), why: &str) {
-        self.note(NoteKind::Escalation, &key.0, None, notes::schedule_failed(&key.1, why));
-        self.came(key, Came::Failed { why: why.to_owned() });
+        let came = Came::Failed { why: why.to_owned() };
+        let passed = self.floor.schedules.get(key).and_then(|schedule| schedule.passed.as_ref());
+        let kind = match passed.is_some_and(|passed| passed.came == came) {
+            true => NoteKind::RunState,
+            false => NoteKind::Escalation,
+        };
+        self.note(kind, &key.0, None, notes::schedule_failed(&key.1, why));
+        self.came(key, came);
     }
 
     /// Nobody can say what is to be run, or when: that is asked again.
     pub(in crate::step) fn plan_impossible(&mut self, action: &PlanRun, why: &str) {
-        self.note(NoteKind::Escalation, &action.project, None, notes::schedule_failed(&action.schedule, why));
+        let known = self.floor.schedules.get(&(action.project.clone(), action.schedule.clone()));
+        let put_off = known.and_then(|schedule| schedule.postponed.as_ref());
+        if put_off.is_none_or(|postponed| postponed.why != why) {
+            let text = notes::schedule_failed(&action.schedule, why);
+            self.note(NoteKind::Escalation, &action.project, None, text);
+        }
         let what = PlannedRun::NotNow { why: why.to_owned() };
         self.run_planned(action, &outcome::RunPlanned { next: None, what });
     }
 
+    /// What came of a time at which it was due. A run that goes on is not forgotten for one that did not begin.
     fn came(&mut self, key: &(ProjectName, ScheduleName), came: Came) {
         let at = self.now;
-        if let Some(schedule) = self.floor.schedules.edit(Runs(()), key) {
-            schedule.last = Some(LastTime { at, came });
+        let Some(schedule) = self.floor.schedules.edit(Runs(()), key) else { return };
+        match came {
+            Came::Run { .. } => {
+                (schedule.last, schedule.passed) = (Some(LastTime { at, came }), None);
+            }
+            Came::Skipped { .. } | Came::Failed { .. } => schedule.passed = Some(LastTime { at, came }),
         }
     }
 

@@ -225,8 +225,10 @@ fn what_is_verified_is_not_done_because_somebody_says_so() {
     for _ in 0..2 {
         scene.said(DEV, "write");
         assert_eq!(may_say(&scene.floor, DEV, &id("write")), Err(NotAStep::BeingVerified(id("write"))));
+        assert_eq!(scene.the_run().steps_to_do().count(), 0);
         scene.answer("verify_step", seen(false));
         assert_eq!(scene.step_is("write"), &StepState::Open);
+        assert_eq!(scene.the_run().steps_to_do().count(), 1);
     }
     assert_eq!(scene.unread(), ["STEP not verified", "STEP not verified"]);
     scene.said(DEV, "write").answer("verify_step", seen(true));
@@ -355,10 +357,23 @@ fn a_cancelled_run_stops_its_command() {
     scene.event(Event::RunCancelled { project: project(), run: RUN });
     assert!(scene.has("stop_step"), "{:?}", scene.names());
     assert!(!scene.job().is_live());
+    assert_eq!(scene.step_is("look"), &StepState::Failed);
+    assert_eq!(scene.the_run().steps[0].note, "stopped: the run was cancelled");
     // Its answer is not waited for.
     scene.ran(0).settle();
     assert_eq!(scene.the_run().result(), Some(RunResult::Cancelled));
     assert_eq!(scene.job().end(), Some(End::Cancelled));
+}
+
+#[test]
+fn a_claim_is_open_again_when_its_run_ends_and_keeps_its_note() {
+    let write = Part { verify: Some("docs".into()), ..part("write", &[]) };
+    let mut scene = Scene::run(vec![write]);
+    scene.start_session().said(DEV, "write");
+    scene.event(Event::RunCancelled { project: project(), run: RUN });
+    assert_eq!(scene.step_is("write"), &StepState::Open);
+    assert_eq!(scene.the_run().steps[0].note, "so it is");
+    assert_eq!(scene.the_run().steps_to_do().count(), 0, "nothing can be done any more");
 }
 
 #[test]
@@ -418,7 +433,11 @@ impl Scene {
     }
 
     fn came(&self) -> &Came {
-        &self.schedule().last.as_ref().expect("it was due").came
+        &self.schedule().last.as_ref().expect("it was run").came
+    }
+
+    fn passed(&self) -> &Came {
+        &self.schedule().passed.as_ref().expect("it was due").came
     }
 }
 
@@ -502,7 +521,7 @@ fn what_is_due_while_a_run_is_under_way_is_passed_over() {
     scene.wait(HOUR);
     let next = scene.now + HOUR;
     let scene = scene.ready(Some(next));
-    assert!(matches!(scene.came(), Came::Skipped { why } if why.contains("run 1")), "{:?}", scene.came());
+    assert!(matches!(scene.passed(), Came::Skipped { why } if why.contains("run 1")), "{:?}", scene.passed());
     assert_eq!((scene.floor.runs.iter().count(), scene.schedule().next), (1, Some(next)));
 }
 
@@ -537,7 +556,7 @@ fn what_was_missed_is_made_up_for_once_or_not_at_all() {
     scene.wait(100 * HOUR);
     let next = scene.now + HOUR;
     let scene = scene.planned(Some(next), PlannedRun::NotDue);
-    assert!(matches!(scene.came(), Came::Skipped { .. }));
+    assert!(matches!(scene.passed(), Came::Skipped { .. }));
     assert_eq!((scene.floor.runs.iter().count(), scene.schedule().next), (0, Some(next)));
 }
 
@@ -565,12 +584,37 @@ fn a_schedule_that_is_paused_changed_or_gone_runs_nothing() {
 }
 
 #[test]
-fn a_schedule_that_cannot_be_run_is_told_each_time() {
+fn what_is_passed_over_does_not_hide_how_the_run_before_it_ended() {
     let mut scene = Scene::scheduled(OnMissed::Once);
     scene.wait(HOUR);
     let next = scene.now + HOUR;
-    let scene = scene.planned(Some(next), PlannedRun::Cannot { why: "no formula".into() });
-    assert_eq!(scene.noted(NoteKind::Escalation), 1);
-    assert_eq!(scene.came(), &Came::Failed { why: "no formula".into() });
-    assert_eq!(scene.schedule().next, Some(next));
+    let mut scene = scene.ready(Some(next));
+    scene.worktree_ready();
+    // It is due again while that run goes on.
+    scene.wait(HOUR);
+    let next = scene.now + HOUR;
+    let mut scene = scene.ready(Some(next));
+    assert!(matches!(scene.passed(), Came::Skipped { .. }));
+    assert_eq!(scene.came(), &Came::Run { run: RUN, result: None });
+    scene.ran(0).branch(0).settle();
+    assert_eq!(scene.came(), &Came::Run { run: RUN, result: Some(RunResult::Done) });
+    assert!(matches!(scene.passed(), Came::Skipped { .. }));
+    // The next run begins with a clean slate.
+    scene.wait(HOUR);
+    let scene = scene.ready(None);
+    assert!(scene.schedule().passed.is_none());
+}
+
+#[test]
+fn that_a_schedule_cannot_be_run_is_told_once_for_each_reason() {
+    let mut scene = Scene::scheduled(OnMissed::Once);
+    let reasons = [("no formula", 1), ("no formula", 1), ("no role", 2), ("no formula", 3)];
+    for (why, told) in reasons {
+        scene.wait(HOUR);
+        let next = scene.now + HOUR;
+        scene = scene.planned(Some(next), PlannedRun::Cannot { why: why.into() });
+        assert_eq!(scene.noted(NoteKind::Escalation), told, "{why}");
+        assert_eq!(scene.passed(), &Came::Failed { why: why.into() });
+        assert_eq!(scene.schedule().next, Some(next));
+    }
 }

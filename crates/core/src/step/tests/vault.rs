@@ -7,7 +7,7 @@ use crate::ids::{QuestionId, RequestNumber};
 use crate::schema::Schema;
 use crate::state::{Decision, Request, RequestEventKind};
 use crate::step::{may_decide, may_request};
-use crate::texts::FirstLine;
+use crate::texts::{FirstLine, vault};
 use crate::vault::{Risk, Spec};
 
 const FIRST: RequestNumber = RequestNumber(1);
@@ -145,7 +145,7 @@ fn what_is_rejected_is_not_fired() {
 #[test]
 fn what_nobody_declared_or_does_not_fit_is_on_record_and_rejected() {
     for (spec, payload, why) in [
-        (None, GOOD, "the vault has no type deploy"),
+        (None, GOOD, "the vault has no type `deploy`"),
         (Some(deploy(Risk::Low, true)), "{}", "payload lacks `version`"),
         (Some(deploy(Risk::Low, true)), "{", "the payload is not JSON"),
         (Some(deploy(Risk::Low, true)), r#"{"version": "-rf"}"#, "payload.version begins with `-`"),
@@ -154,6 +154,7 @@ fn what_nobody_declared_or_does_not_fit_is_on_record_and_rejected() {
         scene.event(ask(spec, payload, None)).request_is("rejected");
         let said = format!("{:?}", scene.request().state);
         assert!(said.contains(why), "{said}");
+        assert_eq!(scene.deeds(), [RequestEventKind::Asked, RequestEventKind::Ended]);
         assert!(!scene.has("fire"));
     }
 }
@@ -242,6 +243,8 @@ fn what_is_declared_otherwise_by_now_is_asked_about_again() {
 fn the_agent_that_asked_is_told_how_it_ended() {
     let mut scene = Scene::working(Policy::default());
     scene.event(ask(Some(deploy(Risk::High, true)), GOOD, Some(DEV)));
+    let asked = vault::question(scene.request());
+    assert!(asked.starts_with("agent 1 (dev, on #1) asks for deploy"), "{asked}");
     scene.say(Decision::Approve).worked();
     let message = scene.floor.messages.iter().next_back().expect("a message");
     assert_eq!(FirstLine::of(&message.text).map(|line| line.to_string()).as_deref(), Some("Vault: done"));

@@ -52,6 +52,8 @@ impl Turn<'_> {
             reason: head(&neutralise(&ask.reason), REASON_BYTES_MAX),
             by: one_line(&ask.by, BY_CHARS_MAX),
             job: asking.map(|session| session.job),
+            role: asking.map(|session| session.role),
+            on: asking.map(|session| session.assignment),
             asked_at: self.now,
             // What is not refused is fired or held in this very step.
             state: RequestState::Ended {
@@ -69,7 +71,10 @@ impl Turn<'_> {
         self.note(NoteKind::Vault, project, None, text);
         match route {
             // Whoever asks is told by the command.
-            Err(why) => self.note(NoteKind::Vault, project, None, vault::refused(number, &why)),
+            Err(why) => {
+                self.did(number, RequestEventKind::Ended, "", "", RequestEnd::Rejected.name());
+                self.note(NoteKind::Vault, project, None, vault::refused(number, &why));
+            }
             Ok(Route::Ask) => self.hold(number, Doubt::Approval { changed: false }),
             Ok(Route::Fire) => self.fire(number),
             Ok(Route::FireAndTell) => {

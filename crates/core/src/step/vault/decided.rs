@@ -29,7 +29,7 @@ pub fn may_decide(
         // Nothing has been heard of it for long.
         RequestState::Firing { told: true, .. } if decision == Decision::Reject => Ok(()),
         RequestState::Ended { end: RequestEnd::Failed, .. } if decision == Decision::Retry => Ok(()),
-        _ => Err(vault::cannot_be(number, request.state_name(), decision)),
+        _ => Err(vault::cannot_be(request, decision)),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::text::{neutralise, tail};
 use crate::texts::vault;
 use crate::vault::{Payload, Spec};
 
-const OUTPUT_BYTES_MAX: usize = 8 * 1024;
+const OUTPUT_BYTES_MAX: usize = 16 * 1024;
 
 impl Turn<'_> {
     pub(in crate::step) fn fired(&mut self, fire: &Fire, fired: &Fired) {

@@ -68,7 +68,15 @@ pub fn run(context: &Context, args: ConfigArgs) -> CliResult<Exit> {
             let file = project_file(context)?;
             let config = config::load::project(&file, &floor)?;
             let folder = file.parent().unwrap_or(Path::new("."));
-            let warnings = needs::warnings(&config, folder, &|name| std::env::var(name).ok());
+            let mut warnings = needs::warnings(&config, folder, &|name| std::env::var(name).ok());
+            let files = config::pinned::files(folder, &config.agents)
+                .map_err(|(path, e)| config::ConfigError::unreadable(&folder.join(path), &e))?;
+            for (enabled, error) in config::load::schedules(&file, &config, &files)? {
+                match enabled {
+                    true => return Err(error.into()),
+                    false => warnings.push(format!("{error}; it is switched off")),
+                }
+            }
             if context.json {
                 let file = file.display().to_string();
                 output::json(&serde_json::json!({ "file": file, "fine": true, "warnings": warnings }));

@@ -27,9 +27,8 @@ pub fn run(context: &Context, args: &CheckArgs) -> CliResult<Exit> {
             let bytes = std::fs::read(file).map_err(|e| ConfigError::unreadable(file, &e))?;
             let formula = Formula::parse(file, &bytes);
             // A file may be checked where there is no floor.
-            let says = context.project().ok().map(|project| Says::of(context, &project)).transpose()?;
-            let name = file.file_stem().unwrap_or_default().to_string_lossy();
-            let errors = wrong(&name, &formula, says.as_ref());
+            let says = context.project().ok().map(|project| says_now(context, &project)).transpose()?;
+            let errors = wrong(&formula, says.as_ref(), file, &bytes);
             BTreeMap::from([(file.display().to_string(), errors)])
         }
         None => in_the_project(context)?,
@@ -49,29 +48,22 @@ pub fn run(context: &Context, args: &CheckArgs) -> CliResult<Exit> {
 }
 
 /// What the project's own file says now, accepted or not: formulas and what they name are written together.
-struct Says {
-    file: PathBuf,
-    config: ProjectConfig,
-}
-
-impl Says {
-    fn of(context: &Context, project: &Project) -> CliResult<Says> {
-        let file = settings(project);
-        let config = load::project(&file, &context.floor_config()?)?;
-        Ok(Says { file, config })
-    }
+fn says_now(context: &Context, project: &Project) -> CliResult<ProjectConfig> {
+    Ok(load::project(&settings(project), &context.floor_config()?)?)
 }
 
 fn in_the_project(context: &Context) -> CliResult<BTreeMap<String, Vec<String>>> {
     let shelf = Shelf::of(context)?;
-    let says = Says::of(context, &shelf.project)?;
+    let says = says_now(context, &shelf.project)?;
     let library = Library::new(&shelf.now);
     let found = library.iter().map(|(name, found)| {
         let shown =
             found.file.as_ref().map_or_else(|| format!("{name} (built in)"), |f| f.display().to_string());
         // A project need not have what a built-in one asks for, until it is run.
         let says = found.file.as_ref().map(|_| &says);
-        (shown, wrong(name.as_str(), &found.formula, says))
+        let text = shelf.now.get(&shown).map_or("", String::as_str);
+        let errors = wrong(&found.formula, says, Path::new(&shown), text.as_bytes());
+        (shown, errors)
     });
     let misnamed = shelf.now.keys().filter_map(|path| {
         let stem = path.strip_prefix(FORMULAS)?.strip_prefix('/')?.strip_suffix(".toml")?;
@@ -82,19 +74,19 @@ fn in_the_project(context: &Context) -> CliResult<BTreeMap<String, Vec<String>>>
 }
 
 /// What is wrong with a formula, by itself and beside what its project says.
-fn wrong(name: &str, formula: &Result<Formula, ConfigError>, says: Option<&Says>) -> Vec<String> {
+fn wrong(
+    formula: &Result<Formula, ConfigError>,
+    says: Option<&ProjectConfig>,
+    file: &Path,
+    text: &[u8],
+) -> Vec<String> {
     match formula {
         Err(e) => vec![e.to_string()],
         Ok(formula) => {
-            let lacks = says.map(|says| formula.lacks(&says.config)).unwrap_or_default();
-            let file = says.map(|says| says.file.display().to_string()).unwrap_or_default();
-            lacks.into_iter().map(|lack| lacking(&file, name, &lack)).collect()
+            let lacks = says.map(|says| formula.lacking(file, text, says)).unwrap_or_default();
+            lacks.iter().map(ToString::to_string).collect()
         }
     }
-}
-
-fn lacking(file: &str, formula: &str, lack: &str) -> String {
-    format!("{file}: formula `{}`: {lack}", one_line(formula, 80))
 }
 
 /// Whether the accepted configuration has what the formula names.
@@ -105,8 +97,14 @@ pub(super) fn usable(
     file: &Path,
 ) -> CliResult<()> {
     match formula.lacks(config).into_iter().next() {
-        Some(lack) => Err(CliError::usage(lacking(&file.display().to_string(), name.as_str(), &lack))
-            .hint("add it, and accept it with `shopfloor config accept`")),
+        Some(lack) => {
+            let name = one_line(name.as_str(), 80);
+            let text = format!("{}: formula `{name}`: {}", file.display(), lack.message);
+            Err(CliError::usage(text).hint(format!(
+                "add it, and accept it with `shopfloor config accept`; or name another: {}",
+                lack.hint
+            )))
+        }
         None => Ok(()),
     }
 }

@@ -2,11 +2,14 @@
 
 use super::super::{CliError, CliResult, Context, Exit, output};
 use super::{Shelf, VarArgs};
+use crate::config::Span;
 use crate::config::formula::{Formula, Place, fill};
 use clap::Args;
+use serde_json::{Value, json};
 use shopfloor_core::ids::FormulaName;
 use shopfloor_core::recipe::{Recipe, Step};
 use shopfloor_core::text::one_line;
+use std::time::Duration;
 
 /// Show a formula: its variables and steps; with --var as a run would carry it out
 #[derive(Args)]
@@ -74,7 +77,7 @@ fn plain(formula: &Formula) {
 /// What a run is to do.
 pub(super) fn recipe_of(context: &Context, recipe: &Recipe) {
     if context.json {
-        return output::json(recipe);
+        return output::json(&in_words(recipe));
     }
     output::line(format!("{}: {}", recipe.formula, one_line(&recipe.description, 200)));
     for (name, value) in &recipe.vars {
@@ -88,6 +91,17 @@ pub(super) fn recipe_of(context: &Context, recipe: &Recipe) {
             what(run.as_ref(), description);
         }
     }
+}
+
+/// Times as a formula has them, and not as the factory keeps them.
+fn in_words(recipe: &Recipe) -> Value {
+    let mut shown = json!(recipe);
+    let span = |time: Option<Duration>| json!(time.map(Span));
+    (shown["lifetime"], shown["idle"]) = (span(Some(recipe.lifetime)), span(recipe.idle));
+    for (at, step) in recipe.steps.iter().enumerate() {
+        shown["steps"][at]["timeout"] = span(step.timeout);
+    }
+    shown
 }
 
 fn what(run: Option<&Vec<String>>, description: &str) {

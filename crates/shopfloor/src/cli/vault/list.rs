@@ -4,6 +4,7 @@ use super::super::{CliResult, Context, Exit, output};
 use clap::Args;
 use shopfloor_core::state::Request;
 use shopfloor_core::text::one_line;
+use shopfloor_core::texts::vault::who;
 use shopfloor_desk::now;
 use shopfloor_desk::view::vault::{RequestView, all, why};
 
@@ -38,7 +39,7 @@ pub fn run(context: &Context, args: &ListArgs) -> CliResult<Exit> {
             request.r#type.to_string(),
             request.state_name().to_owned(),
             output::span(now().since(request.asked_at)),
-            one_line(&request.by, 30),
+            one_line(&who(request), 40),
             output::or_dash(request.question().map(|(question, _)| format!("q{question}"))),
             one_line(&why(request).unwrap_or_else(|| request.reason.clone()), 80),
         ]

@@ -56,10 +56,16 @@ pub fn run(context: &Context, args: RequestArgs) -> CliResult<Exit> {
         Some(Who::Agent(epoch)) => Some(*epoch),
         _ => None,
     };
-    let spec = context.floor_config()?.vault_spec(&args.kind);
+    let floor_config = context.floor_config()?;
+    let spec = floor_config.vault_spec(&args.kind);
+    let unknown = spec.is_none().then(|| floor_config.vault_types_like(&args.kind));
     let reason = redactor.redact(&args.reason);
     let wanted = Wanted { r#type: args.kind, spec, payload, reason, session };
-    let request = context.heard_from(context.author(), FROM).ask_vault(&project, wanted)?;
+    let request = context.heard_from(context.author(), FROM).ask_vault(&project, wanted);
+    let request = request.map_err(|e| match unknown.flatten() {
+        Some(instead) => e.hint(format!("{instead}; nothing was done, and it is on record")),
+        None => e,
+    })?;
     if context.json {
         output::json(&RequestView::from(&request));
         return Ok(Exit::Fine);
@@ -70,8 +76,11 @@ pub fn run(context: &Context, args: RequestArgs) -> CliResult<Exit> {
             format!("request {number} waits for a person (q{question}); whoever asked is told how it ends")
         }
         RequestState::Ended { .. } => format!("request {number}: {}", one_line(request.state_name(), 20)),
-        RequestState::Firing { .. } => {
+        RequestState::Firing { .. } if context.daemon()?.running => {
             format!("request {number} is carried out; whoever asked is told how it ends")
+        }
+        RequestState::Firing { .. } => {
+            format!("request {number} is carried out when the daemon runs (`shopfloor up`)")
         }
     });
     Ok(Exit::Fine)

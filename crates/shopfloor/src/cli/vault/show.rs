@@ -27,7 +27,7 @@ pub(super) fn print(context: &Context, request: &Request) {
     if context.json {
         return output::json(&RequestView::from(request));
     }
-    let (number, by) = (request.number, one_line(&request.by, 80));
+    let (number, by) = (request.number, one_line(&vault::who(request), 120));
     output::line(format!("request {number} for {}, by {by}: {}", request.r#type, request.state_name()));
     if let Some(why) = why(request) {
         output::line(format!("  {}", one_line(&why, 300)));

@@ -3,6 +3,7 @@
 use super::super::check::deadline;
 use super::super::error::ConfigError;
 use super::super::load::{choose, kind};
+use super::super::runnable::{Becomes, becomes};
 use super::super::source::Source;
 use super::Formula;
 use super::fill::{self, Wrong};
@@ -13,11 +14,6 @@ use std::path::Path;
 use toml::de::DeValue;
 
 type Checked = Result<(), ConfigError>;
-
-/// Programs that run the text after `-c` or `-e`: nothing that is filled in may become a part of it.
-const INTERPRETERS: [&str; 14] = [
-    "sh", "bash", "dash", "ash", "zsh", "ksh", "fish", "python", "perl", "ruby", "node", "php", "lua", "pwsh",
-];
 
 /// Values that could be of several types are looked at before they are read: serde would say nothing of use.
 pub(super) fn shapes(source: &Source<'_>) -> Checked {
@@ -196,47 +192,26 @@ fn command(source: &Source<'_>, formula: &Formula, path: &[&str], argv: &[String
     let wrong = |index: usize, message: &str, hint: &str| {
         Err(source.at_key(&[path, &[&index.to_string()]].concat(), message).hint(hint))
     };
-    let Some(program) = argv.first().filter(|program| !program.trim().is_empty()) else {
+    if argv.first().is_none_or(|program| program.trim().is_empty()) {
         return Err(source
             .at_key(path, "the command is empty")
             .hint("write a program and its arguments: [\"make\", \"check\"]"));
-    };
-    if fill::is_template(program) {
-        return wrong(
-            0,
+    }
+    let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+    match becomes(&words, fill::is_template) {
+        None => Ok(()),
+        Some(Becomes::Program(index)) => wrong(
+            index,
             "which program is run cannot be filled in",
             "write its name; only arguments may have variables",
-        );
-    }
-    let code = argv.iter().enumerate().skip(1).find(|(index, word)| {
-        let interprets = argv[..*index].iter().any(|before| is_interpreter(before));
-        let follows = is_code_option(&argv[index - 1]) || word.starts_with('-');
-        interprets && follows && fill::is_template(word)
-    });
-    if let Some((index, _)) = code {
-        let name = formula.vars.keys().next().map_or("name", String::as_str);
-        return wrong(
-            index,
-            "a variable would become a part of what an interpreter runs",
-            &format!(
+        ),
+        Some(Becomes::Code(index)) => {
+            let name = formula.vars.keys().next().map_or("name", String::as_str);
+            let hint = format!(
                 "pass it as an argument: [\"sh\", \"-c\", \"echo \\\"$1\\\"\", \"sh\", \"{{{{ {name} }}}}\"]"
-            ),
-        );
-    }
-    Ok(())
-}
-
-fn is_interpreter(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or(word);
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    INTERPRETERS.contains(&name)
-}
-
-/// `-c`, `-lc`, `-e`, `-pe`, `--eval`: code follows.
-fn is_code_option(word: &str) -> bool {
-    match word.strip_prefix("--") {
-        Some(long) => ["eval", "command", "print", "exec"].contains(&long),
-        None => word.strip_prefix(['-', '+']).is_some_and(|short| short.contains(['c', 'e', 'r', 'E'])),
+            );
+            wrong(index, "a variable would become a part of what an interpreter runs", &hint)
+        }
     }
 }
 

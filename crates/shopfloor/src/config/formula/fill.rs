@@ -2,7 +2,7 @@
 //! is an error, never nothing.
 
 use super::Formula;
-use super::vars::{Values, Var, values};
+use super::vars::{Values, Var, VarKind, values};
 use crate::config::ProjectConfig;
 use crate::config::hand::Scalar;
 use crate::config::load::choose;
@@ -47,6 +47,8 @@ pub struct Template<'f> {
     pub text: &'f str,
     /// It is one expression, without braces around it.
     expression: bool,
+    /// It is filled in only if a condition holds.
+    guarded: bool,
 }
 
 pub(super) fn is_taken(name: &str) -> bool {
@@ -66,57 +68,108 @@ fn environment<'s>() -> Environment<'s> {
 
 /// All texts of a formula that may hold variables, each with its path in the file.
 pub(super) fn templates(formula: &Formula) -> Vec<(Vec<String>, Template<'_>)> {
-    fn add<'f>(all: &mut Vec<(Vec<String>, Template<'f>)>, path: &[&str], text: &'f str) {
+    fn add<'f>(all: &mut Vec<(Vec<String>, Template<'f>)>, path: &[&str], text: &'f str, guarded: bool) {
         let path = path.iter().map(|part| (*part).to_owned()).collect();
-        all.push((path, Template { text, expression: false }));
+        all.push((path, Template { text, expression: false, guarded }));
     }
     let mut all = Vec::new();
-    add(&mut all, &["description"], &formula.description);
+    add(&mut all, &["description"], &formula.description, false);
     for (at, pattern) in formula.context.files.iter().enumerate() {
-        add(&mut all, &["context", "files", &at.to_string()], pattern);
+        add(&mut all, &["context", "files", &at.to_string()], pattern, false);
     }
     for (at, argv) in formula.context.commands.iter().enumerate() {
         for (word, text) in argv.iter().enumerate() {
-            add(&mut all, &["context", "commands", &at.to_string(), &word.to_string()], text);
+            add(&mut all, &["context", "commands", &at.to_string(), &word.to_string()], text, false);
         }
     }
     for (at, step) in formula.steps.iter().enumerate() {
-        let at = at.to_string();
-        add(&mut all, &["steps", &at, "title"], &step.title);
-        add(&mut all, &["steps", &at, "description"], &step.description);
+        let (at, guarded) = (at.to_string(), step.when.is_some());
+        add(&mut all, &["steps", &at, "title"], &step.title, guarded);
+        add(&mut all, &["steps", &at, "description"], &step.description, guarded);
         for (word, text) in step.run.iter().flatten().enumerate() {
-            add(&mut all, &["steps", &at, "run", &word.to_string()], text);
+            add(&mut all, &["steps", &at, "run", &word.to_string()], text, guarded);
         }
         if let Some(when) = &step.when {
             let path = ["steps", &at, "when"].map(str::to_owned).to_vec();
-            all.push((path, Template { text: when, expression: true }));
+            all.push((path, Template { text: when, expression: true, guarded: false }));
         }
     }
     all
 }
 
-/// Whether it can be filled in at all: its grammar, and its variables by name.
+/// Whether it can be filled in at all: its grammar, its variables by name, and what it does with them.
 pub(super) fn check(template: &Template<'_>, vars: &BTreeMap<String, Var>) -> Result<(), Wrong> {
     let text = template.text;
     if !template.expression && !is_template(text) {
         return Ok(());
+    }
+    if template.expression && is_template(text) {
+        return Err(braces(text));
     }
     let environment = environment();
     let used = match template.expression {
         true => environment.compile_expression(text).map(|found| found.undeclared_variables(false)),
         false => environment.template_from_str(text).map(|found| found.undeclared_variables(false)),
     };
-    let used =
-        used.map_err(|e| Wrong { message: in_words(&e), at: e.range().unwrap_or(0..0), hint: None })?;
+    let wrong = |e: &Error| Wrong { message: in_words(e), at: e.range().unwrap_or(0..0), hint: None };
+    let used = used.map_err(|e| wrong(&e))?;
     let globals: Vec<&str> = environment.globals().map(|(name, _)| name).collect();
     let known = |name: &str| vars.contains_key(name) || KNOWN.contains(&name) || globals.contains(&name);
-    let Some(unknown) = used.iter().filter(|name| !known(name)).min() else { return Ok(()) };
+    let Some(unknown) = used.iter().filter(|name| !known(name)).min() else {
+        return tried(template, vars).map_err(|e| wrong(&e));
+    };
     let names: Vec<&str> = vars.keys().map(String::as_str).chain(KNOWN).collect();
     Err(Wrong {
         message: format!("there is no variable `{unknown}`"),
         at: word_in(text, unknown),
         hint: Some(choose(unknown, &names, "variables")),
     })
+}
+
+/// A condition that is written as a text would be.
+fn braces(text: &str) -> Wrong {
+    let bare = text.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+    let bare = bare.map(str::trim).filter(|bare| !is_template(bare)).unwrap_or("full and area != ''");
+    let at = text.find('{').map_or(0..0, |at| at..at + 2);
+    let hint = format!("write it without them: when = \"{bare}\"");
+    Wrong { message: "a condition has no braces around it".to_owned(), at, hint: Some(hint) }
+}
+
+/// What values that have to be given are tried with: a template may take them apart, so it is wrong only if it fails
+/// with each of them.
+const SAMPLES: [&str; 2] = ["1", "1,1,1,1;1;1;1:1:1:1/1/1/1|1|1|1-1-1-1=1=1=1.1.1.1 1 1 1\n1\n1\n1"];
+
+/// Fills it in with the defaults, and with values that might be given. Only what no other value would mend is an error.
+fn tried(template: &Template<'_>, vars: &BTreeMap<String, Var>) -> Result<(), Error> {
+    let place = Place { project: "project", primary_branch: "main" };
+    let never = |e: &Error| match e.kind() {
+        ErrorKind::UnknownFilter | ErrorKind::UnknownTest | ErrorKind::UnknownFunction => true,
+        ErrorKind::UnknownMethod | ErrorKind::UndefinedError => !template.guarded,
+        _ => false,
+    };
+    let mut failed = None;
+    for sample in SAMPLES {
+        let value = |(name, var): (&String, &Var)| {
+            let sample = match (var.kind, var.required) {
+                (VarKind::String, true) => Scalar::Text(sample.to_owned()),
+                (VarKind::String, false) => Scalar::Text(String::new()),
+                (VarKind::Integer, _) => Scalar::Number(1),
+                (VarKind::Boolean, _) => Scalar::Truth(true),
+            };
+            (name.clone(), var.default.clone().unwrap_or(sample))
+        };
+        let values: Values = vars.iter().map(value).collect();
+        let filler = Filler::new(&values, &place);
+        let result = match template.expression {
+            true => filler.evaluated(template.text).map(drop),
+            false => filler.rendered(template.text).map(drop),
+        };
+        match result {
+            Err(e) if never(&e) => failed = Some(e),
+            _ => return Ok(()),
+        }
+    }
+    failed.map_or(Ok(()), Err)
 }
 
 /// Where a word stands in a text, behind the first mark of a template.
@@ -210,13 +263,20 @@ impl<'a> Filler<'a> {
         if !is_template(text) {
             return Ok(text.to_owned());
         }
+        let filled =
+            self.rendered(text).map_err(|e| format!("{what} cannot be filled in: {}", in_words(&e)))?;
+        String::from_utf8(filled).map_err(|e| format!("{what}: {e}"))
+    }
+
+    fn rendered(&self, text: &str) -> Result<Vec<u8>, Error> {
         let mut out = Bounded(Vec::new());
-        let done = self
-            .environment
-            .template_from_str(text)
-            .and_then(|template| template.render_captured_to(self.context(), &mut out).map(drop));
-        done.map_err(|e| format!("{what} cannot be filled in: {}", in_words(&e)))?;
-        String::from_utf8(out.0).map_err(|e| format!("{what}: {e}"))
+        let template = self.environment.template_from_str(text)?;
+        template.render_captured_to(self.context(), &mut out)?;
+        Ok(out.0)
+    }
+
+    fn evaluated(&self, when: &str) -> Result<Value, Error> {
+        self.environment.compile_expression(when)?.eval(self.context())
     }
 
     /// An argument of a command. What is filled in is no option, whatever its value.
@@ -233,8 +293,7 @@ impl<'a> Filler<'a> {
     }
 
     fn holds(&self, what: &str, when: &str) -> Result<bool, String> {
-        let value = self.environment.compile_expression(when).and_then(|found| found.eval(self.context()));
-        value.map(|value| value.is_true()).map_err(|e| format!("the condition of {what}: {}", in_words(&e)))
+        self.evaluated(when).map(|value| value.is_true()).map_err(|e| format!("the condition of {what}: {}", in_words(&e)))
     }
 }
 

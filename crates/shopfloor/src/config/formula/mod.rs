@@ -23,7 +23,7 @@ use super::ProjectConfig;
 use super::duration::Span;
 use super::error::ConfigError;
 use super::hand::Scalar;
-use super::load::{self, text};
+use super::load::{self, choose, text};
 use super::source::Source;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -145,16 +145,54 @@ impl Formula {
     }
 
     /// What a project's configuration lacks of what the formula names.
-    pub fn lacks(&self, config: &ProjectConfig) -> Vec<String> {
+    pub fn lacks(&self, config: &ProjectConfig) -> Vec<Lack> {
         let mut lacks = Vec::new();
         if self.has_agent_steps() && config.agent(self.role).is_none() {
-            lacks.push(format!("there is no [agents.{}], which carries out its steps", self.role));
+            let roles: Vec<String> =
+                config.agents.keys().filter(|role| !role.reviews()).map(ToString::to_string).collect();
+            let roles: Vec<&str> = roles.iter().map(String::as_str).collect();
+            lacks.push(Lack {
+                path: vec!["role".to_owned()],
+                message: format!("there is no [agents.{}], which carries out its steps", self.role),
+                hint: choose(self.role.as_str(), &roles, "roles"),
+            });
         }
-        for step in &self.steps {
-            if let Some(verifier) = step.verify.as_ref().filter(|name| config.verifier(name).is_none()) {
-                lacks.push(format!("there is no [verify.{verifier}], which step `{}` names", step.id));
-            }
+        let known: Vec<&str> = config.verify.keys().map(String::as_str).collect();
+        for (at, step) in self.steps.iter().enumerate() {
+            let Some(verifier) = step.verify.as_ref().filter(|name| config.verifier(name).is_none()) else {
+                continue;
+            };
+            lacks.push(Lack {
+                path: vec!["steps".to_owned(), at.to_string(), "verify".to_owned()],
+                message: format!("there is no [verify.{verifier}], which step `{}` names", step.id),
+                hint: match known.is_empty() {
+                    true => format!("add a table [verify.{verifier}] to shopfloor.toml"),
+                    false => choose(verifier, &known, "verifiers"),
+                },
+            });
         }
         lacks
     }
+
+    /// The same, each at its place in the formula's text.
+    pub fn lacking(&self, file: &Path, bytes: &[u8], config: &ProjectConfig) -> Vec<ConfigError> {
+        let source = text(file, bytes).and_then(|text| Source::parse(file, text));
+        let error = |lack: Lack| {
+            let path: Vec<&str> = lack.path.iter().map(String::as_str).collect();
+            let error = match &source {
+                Ok(source) => source.at_value(&path, lack.message),
+                Err(_) => ConfigError::whole_file(file, lack.message),
+            };
+            error.hint(lack.hint)
+        };
+        self.lacks(config).into_iter().map(error).collect()
+    }
+}
+
+/// Something that a formula names, and a project's configuration has not.
+pub struct Lack {
+    /// Where the formula names it.
+    path: Vec<String>,
+    pub message: String,
+    pub hint: String,
 }

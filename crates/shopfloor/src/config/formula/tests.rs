@@ -98,6 +98,52 @@ tidy.toml:1:1: it is called `other`, and its file `tidy`
 }
 
 #[test]
+fn what_could_never_be_filled_in_is_said_before_it_is_run() {
+    wrong(
+        "[vars.x]\n[[steps]]\nid = \"do\"\ntitle = \"Do {{ x|nosuch }}\"\n",
+        r#"
+tidy.toml:4:18: unknown filter: filter nosuch is unknown
+  4 | title = "Do {{ x|nosuch }}"
+    |                  ^^^^^^"#,
+    );
+    wrong(
+        "[vars.full]\ntype = \"boolean\"\ndefault = false\n[[steps]]\nid = \"do\"\nwhen = \"{{ full }}\"\ntitle = \"t\"\n",
+        r#"
+tidy.toml:6:9: a condition has no braces around it
+  6 | when = "{{ full }}"
+    |         ^^
+  hint: write it without them: when = "full""#,
+    );
+    let said = |var: &str, text: &str| {
+        parse(&format!("[vars.x]\n{var}\n[[steps]]\nid = \"do\"\ntitle = \"{text}\"\n")).map_err(|e| e.message)
+    };
+    for var in ["", "required = true", "default = \"d\""] {
+        let why = said(var, "{{ x.foo.bar }}").expect_err("refused");
+        assert!(why.contains("undefined"), "{why}");
+        assert!(said(var, "{{ x is nosuch }}").is_err() && said(var, "{{ nosuch() }}").is_err());
+    }
+    // What a value that is given may make right is not wrong.
+    for good in ["{{ (x|split(','))[2] }}", "{{ x|int + 1 }}", "{{ x|upper }}"] {
+        assert_eq!(said("required = true", good).err(), None, "{good}");
+    }
+}
+
+#[test]
+fn what_a_project_lacks_is_said_with_line_and_column() {
+    let text = "role = \"gardner\"\n[[steps]]\nid = \"do\"\ntitle = \"t\"\nverify = \"tets\"\n";
+    let formula = parse(text).expect("right by itself");
+    let config = "[project]\nname = \"a\"\n[ci]\nno_checks = true\n[agents.gardener]\nruntime = \"demo\"\n[verify.tests]\nchecks = [{ run = [\"true\"] }]\n";
+    let floor = crate::config::FloorConfig::default();
+    let config = load::project_from(Path::new("shopfloor.toml"), config, &floor).expect("good");
+    let said = formula.lacking(Path::new("tidy.toml"), text.as_bytes(), &config);
+    let said: Vec<String> = said.iter().map(ToString::to_string).collect();
+    assert!(said[0].starts_with("tidy.toml:1:8: there is no [agents.gardner]"), "{said:?}");
+    assert!(said[0].contains("did you mean `gardener`?"), "{said:?}");
+    assert!(said[1].starts_with("tidy.toml:5:10: there is no [verify.tets]"), "{said:?}");
+    assert!(said[1].contains("did you mean `tests`?"), "{said:?}");
+}
+
+#[test]
 fn nothing_that_is_filled_in_is_code_or_a_program() {
     let argv = |argv: &str| parse(&format!("[vars.x]\n[[steps]]\nid = \"do\"\nrun = {argv}\n"));
     let said = |text: &str| argv(text).expect_err("refused").message;
@@ -109,10 +155,14 @@ fn nothing_that_is_filled_in_is_code_or_a_program() {
         r#"["perl", "-e{{ x }}"]"#,
         r#"["node", "--eval", "{{ x }}"]"#,
         r#"["nice", "sh", "-ec", "{% if x %}a{% endif %}"]"#,
+        r#"["bash", "-c", "--", "echo {{ x }}"]"#,
+        r#"["bash", "-co", "pipefail", "echo {{ x }}"]"#,
+        r#"["env", "-S", "sh -c {{ x }}"]"#,
     ] {
         assert_eq!(said(bad), code, "{bad}");
     }
     assert_eq!(said(r#"["{{ x }}", "-c"]"#), "which program is run cannot be filled in");
+    assert_eq!(said(r#"["env", "A=1", "{{ x }}"]"#), "which program is run cannot be filled in");
     assert_eq!(said("[]"), "the command is empty");
     for good in [r#"["sh", "-c", "echo \"$1\"", "sh", "{{ x }}"]"#, r#"["grep", "-e", "{{ x }}"]"#] {
         assert!(argv(good).is_ok(), "{good}: {:?}", argv(good).err());
