@@ -41,7 +41,9 @@ impl<R: Record> Table<R> {
     pub fn edit(&mut self, _: R::Owner, key: &R::Key) -> Option<&mut R> {
         let row = self.rows.get_mut(key)?;
         self.touched.insert(key.clone());
-        self.moved.iter_mut().for_each(|moved| drop(moved.insert(key.clone())));
+        if let Some(moved) = &mut self.moved {
+            moved.insert(key.clone());
+        }
         Some(row)
     }
 
@@ -54,7 +56,9 @@ impl<R: Record> Table<R> {
     pub fn remove(&mut self, _: R::Owner, key: &R::Key) -> Option<R> {
         let row = self.rows.remove(key)?;
         self.touched.insert(key.clone());
-        self.moved.iter_mut().for_each(|moved| drop(moved.insert(key.clone())));
+        if let Some(moved) = &mut self.moved {
+            moved.insert(key.clone());
+        }
         Some(row)
     }
 
@@ -105,7 +109,9 @@ impl<R: Record> Table<R> {
     }
 
     fn place(&mut self, key: R::Key, record: R) {
-        self.moved.iter_mut().for_each(|moved| drop(moved.insert(key.clone())));
+        if let Some(moved) = &mut self.moved {
+            moved.insert(key.clone());
+        }
         self.rows.insert(key, record);
     }
 
@@ -117,7 +123,9 @@ impl<R: Record> Table<R> {
         self.rows.retain(|key, _| {
             let stays = !key_texts.contains(&R::key_text(key));
             if !stays {
-                self.moved.iter_mut().for_each(|moved| drop(moved.insert(key.clone())));
+                if let Some(moved) = &mut self.moved {
+                    moved.insert(key.clone());
+                }
             }
             stays
         });
