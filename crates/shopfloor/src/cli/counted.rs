@@ -242,7 +242,9 @@ fn commands_about_one_issue_read_what_is_about_it() {
 fn a_page_of_the_forge_is_read_with_as_many_statements_however_much_is_on_it() {
     let asked = |count| {
         let floor = Counted::new();
-        (0..count).for_each(|_| drop(floor.add(&[Label::Backlog.as_str().to_owned()])));
+        for _ in 0..count {
+            floor.add(&[Label::Backlog.as_str().to_owned()]);
+        }
         let (page, counts) = counted(|| floor.next_page().unwrap());
         assert_eq!(page.seen.0.len(), count);
         counts
