@@ -13,13 +13,15 @@ const MANY: u64 = 400;
 fn chain(long: u64) -> Scene {
     let mut scene = Scene::working(Policy { max_jobs: 3, ..Policy::default() });
     scene.issue(2, &["blocked"], &[]);
-    (3..=long).for_each(|n| drop(scene.issue(n, &["backlog"], &[n - 1])));
+    for n in 3..=long {
+        scene.issue(n, &["backlog"], &[n - 1]);
+    }
     scene.wait(Duration::from_secs(60));
     assert_eq!(scene.floor.live_jobs(&project()).count(), 1, "one is at work, and there are slots");
     scene
 }
 
-fn looked_at(scene: &mut Scene, what: impl FnOnce(&mut Scene)) -> usize {
+fn looked_at(scene: &mut Scene, what: impl FnOnce(&mut Scene) -> &mut Scene) -> usize {
     looks::take();
     what(scene);
     looks::take()
@@ -27,13 +29,13 @@ fn looked_at(scene: &mut Scene, what: impl FnOnce(&mut Scene)) -> usize {
 
 #[test]
 fn an_event_looks_at_as_many_issues_of_a_long_backlog_as_of_a_short_one() {
-    type Happens = fn(&mut Scene, u64);
+    type Happens = fn(&mut Scene, u64) -> &mut Scene;
     let cases: [(&str, Happens); 5] = [
-        ("a phase", |scene, _| drop(scene.signal(DEV, Phase::AwaitingCi))),
-        ("an issue that is new", |scene, long| drop(scene.issue(long + 2, &[], &[2]))),
-        ("an issue that is ready", |scene, long| drop(scene.issue(long + 3, &["backlog"], &[]))),
-        ("what others wait for is closed", |scene, _| drop(scene.issue_is(2, &[], &[], false))),
-        ("time", |scene, _| drop(scene.event(Event::Tick))),
+        ("a phase", |scene, _| scene.signal(DEV, Phase::AwaitingCi)),
+        ("an issue that is new", |scene, long| scene.issue(long + 2, &[], &[2])),
+        ("an issue that is ready", |scene, long| scene.issue(long + 3, &["backlog"], &[])),
+        ("what others wait for is closed", |scene, _| scene.issue_is(2, &[], &[], false)),
+        ("time", |scene, _| scene.event(Event::Tick)),
     ];
     for (what, happens) in cases {
         let [few, many] = [FEW, MANY].map(|long| looked_at(&mut chain(long), |scene| happens(scene, long)));
@@ -50,9 +52,9 @@ fn a_process_that_has_just_loaded_the_floor_looks_at_each_issue_once_or_twice() 
     scene.floor.issues.iter().for_each(|issue| floor.issues.load(issue.clone()));
     scene.floor.jobs.iter().for_each(|job| floor.jobs.load(job.clone()));
     scene.floor = floor;
-    let first = looked_at(&mut scene, |scene| drop(scene.event(Event::Tick)));
+    let first = looked_at(&mut scene, |scene| scene.event(Event::Tick));
     assert!(first <= 3 * MANY as usize, "{first}");
-    assert!(looked_at(&mut scene, |scene| drop(scene.event(Event::Tick))) < 10);
+    assert!(looked_at(&mut scene, |scene| scene.event(Event::Tick)) < 10);
 }
 
 /// Whatever happens to issues, by steps and by others whose rows are loaded, those that are ready are started.
@@ -88,7 +90,9 @@ fn what_is_ready_is_found_however_it_came_about() {
                     issue.edits_pending = 0;
                 });
             }
-            open => drop(scene.issue_is(number, labels, &deps, open != 2)),
+            open => {
+                scene.issue_is(number, labels, &deps, open != 2);
+            }
         }
         scene.event(Event::Tick);
         let standings = Standings::of(&scene.floor);
