@@ -33,6 +33,8 @@ pub struct Floor {
     pub schedules: Table<Schedule>,
     pub conducts: Table<Conduct>,
     pub requests: Table<Request>,
+    /// Made from the issues; not stored.
+    pub backlog: Backlog,
 }
 
 macro_rules! record {
@@ -54,6 +56,7 @@ macro_rules! record {
 }
 
 mod ask;
+pub(crate) mod backlog;
 mod conduct;
 mod heard;
 mod hold;
@@ -77,6 +80,7 @@ mod urgency;
 mod vault;
 
 pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
+pub use backlog::Backlog;
 pub use conduct::{Conduct, Deed, DeedEnd, Query};
 pub use heard::Heard;
 pub use hold::{Held, Hold, Pause};

@@ -346,6 +346,8 @@ pub struct Pruned {
     pub tombstones: u64,
     /// Of the whole store, from before it was migrated.
     pub copies: Amount,
+    /// About agents that the store no longer knows.
+    pub files: Amount,
 }
 
 /// What was a file of its own and is in a pack now.

@@ -177,7 +177,7 @@ impl Floor {
         });
         let queries = self.queries().map(|(_, q)| timer(Some(q.due()), Due::Query(q.asked.id)));
         let requests = self.requests.iter().map(|r| timer(r.due(), Due::Request(r.number)));
-        let doubts = self.issues.iter().map(|issue| {
+        let doubts = self.doubted_issues().into_iter().map(|issue| {
             issue.deps_due.map(|at| Timer { at, due: Due::Dependencies(issue.project.clone()) })
         });
         let queues = self.queues.iter().flat_map(|queue| {

@@ -3,6 +3,7 @@
 
 mod actions;
 mod acts;
+mod backlog;
 mod checks;
 mod deadlines;
 mod dialogs;

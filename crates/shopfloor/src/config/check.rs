@@ -243,6 +243,9 @@ pub(super) fn floor(source: &Source<'_>, config: &FloorConfig) -> Checked {
     if let Some(max_jobs) = config.limits.max_jobs {
         count(source, &["limits", "max_jobs"], max_jobs, 1..=1000)?;
     }
+    if let Some(checks) = config.limits.checks {
+        count(source, &["limits", "checks"], checks, 1..=1000)?;
+    }
     if config.retention.journal.span().is_some_and(|span| span < JOURNAL_MIN) {
         let what =
             format!("`journal` in [retention] is {}: it must be at least 7d", config.retention.journal);

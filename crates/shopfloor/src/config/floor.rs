@@ -62,6 +62,11 @@ pub struct FloorLimits {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub max_jobs: Option<u32>,
+    /// Runs of checks at the same time, all projects together, which take turns. Without it: one more than the
+    /// largest `slots` of a project's merge queues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub checks: Option<u32>,
 }
 
 /// The git program.

@@ -132,7 +132,10 @@ impl Daemon {
         }
         orphans::end(engine.floor(), &ports, &tmux);
         let options = RunnerOptions {
-            capacity: Capacity { checks: projects.check_slots(), tasks: TASKS_MAX },
+            capacity: Capacity {
+                checks: floor_config.limits.checks.map(|most| most as usize),
+                tasks: TASKS_MAX,
+            },
             until,
             clock: shopfloor_desk::now,
             warn: |why| tracing::warn!("{why}"),

@@ -398,12 +398,6 @@ impl Projects {
         self.all().iter().filter(|p| differs(p)).flat_map(|p| project_events(p, &self.floor)).collect()
     }
 
-    /// Runs of checks at once: more than a merge queue can use, so that it cannot hold up pull
-    /// requests.
-    pub fn check_slots(&self) -> usize {
-        self.all().iter().map(|p| p.config.merge.slots as usize).max().unwrap_or(1) + 1
-    }
-
     pub fn git_lookup(&self) -> git::Projects {
         let projects = self.clone();
         Arc::new(move |name| {
