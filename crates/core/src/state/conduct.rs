@@ -18,6 +18,9 @@ pub struct Conduct {
     pub issues: u32,
     #[serde(default)]
     pub changes: u32,
+    /// What it asked the vault for, rejected or not.
+    #[serde(default)]
+    pub requests: u32,
     /// How often something was refused.
     #[serde(default)]
     pub refused: u32,

@@ -13,7 +13,7 @@ mod asked;
 mod done;
 mod queries;
 
-pub use asked::{may_act, may_ask, may_do};
+pub use asked::{may_act, may_ask, may_ask_the_vault, may_do};
 
 use crate::ids::{JobId, Role};
 use crate::state::{Conduct, Floor};
