@@ -4,7 +4,7 @@ use super::{CliError, CliResult, Context, Exit, output};
 use clap::{Args, Subcommand};
 use shopfloor_core::event::StepSaid;
 use shopfloor_core::ids::StepId;
-use shopfloor_core::state::Run;
+use shopfloor_core::state::{Run, StepState};
 use shopfloor_core::text::one_line;
 use shopfloor_desk::view::formula_run::FormulaRunView;
 
@@ -47,7 +47,11 @@ pub fn run(context: &Context, args: StepArgs) -> CliResult<Exit> {
     let step = said.as_ref().map(|said| said.step.clone());
     let run = match said {
         None => context.run_of_session(epoch)?,
-        Some(said) => context.say_of_step(epoch, said)?,
+        Some(said) => {
+            // It is kept, and people and successors read it.
+            let note = context.redactor()?.redact(&said.note);
+            context.say_of_step(epoch, StepSaid { note, ..said })?
+        }
     };
     show(context, &run, step.as_ref())?;
     Ok(Exit::Fine)
@@ -83,9 +87,17 @@ fn show(context: &Context, run: &Run, said: Option<&StepId>) -> CliResult<()> {
 }
 
 fn next(run: &Run) -> String {
-    let open: Vec<&str> = run.open_steps().map(|step| step.id.as_str()).collect();
+    let is_claimed = |id: &StepId| {
+        run.step(id).is_some_and(|(_, _, known)| matches!(known.state, StepState::Claimed { .. }))
+    };
+    let (claimed, open): (Vec<&StepId>, Vec<&StepId>) =
+        run.open_steps().map(|step| &step.id).partition(|id| is_claimed(id));
+    let names = |ids: &[&StepId]| ids.iter().map(|id| id.as_str()).collect::<Vec<_>>().join(", ");
     match open.is_empty() {
-        false => format!("next: {}", open.join(", ")),
+        false => format!("next: {}", names(&open)),
+        true if !claimed.is_empty() => {
+            format!("{} is being verified: you are told if something is missing", names(&claimed))
+        }
         true if run.is_through() => "every step is over: signal `shopfloor phase done`".to_owned(),
         true => "nothing can be done now: you are told when a step is ready".to_owned(),
     }
