@@ -152,9 +152,11 @@ impl Context {
         }
     }
 
-    /// The project given with `--project`, for commands that otherwise show all of them.
+    /// The project given with `--project`, for commands that otherwise show all of them. What the factory started for a
+    /// project sees no other.
     pub fn named_project(&self) -> CliResult<Option<ProjectName>> {
-        if self.names_a_project() { self.project().map(|p| Some(p.name)) } else { Ok(None) }
+        let is_bound = self.inside().is_some_and(|inside| inside.project.is_some());
+        if is_bound || self.names_a_project() { self.project().map(|p| Some(p.name)) } else { Ok(None) }
     }
 
     /// Hides the project's secrets in what is about to be published. Without them nothing is published.
