@@ -9,6 +9,7 @@ mod origins;
 mod orphans;
 mod panes;
 mod people;
+mod places;
 mod proxy;
 pub(crate) mod schedules;
 mod seed_files;
