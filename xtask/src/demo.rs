@@ -3,13 +3,15 @@
 use crate::sample::{self, ANSWER, BRANCH, PROJECT, QUESTION, TASKS};
 use crate::sh::{self, Res, Steps, cargo, say};
 use crate::verify;
-use crate::{install, jobs, leak};
+use crate::{install, jobs, leak, week};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub struct Options {
     pub keep: bool,
+    /// A week of the project in `examples/week` instead.
+    pub week: bool,
     pub jobs: u32,
     /// What is missing is installed, also by `sudo`.
     pub yes: bool,
@@ -21,7 +23,7 @@ pub struct Scene {
     /// The "user's" checkout.
     pub checkout: PathBuf,
     pub floor: PathBuf,
-    home: PathBuf,
+    pub home: PathBuf,
     binary: PathBuf,
 }
 
@@ -49,7 +51,7 @@ impl Scene {
         command
     }
 
-    fn shopfloor(&self) -> Command {
+    pub fn shopfloor(&self) -> Command {
         self.command(&self.binary)
     }
 
@@ -70,7 +72,10 @@ pub fn run(options: &Options) -> Res<()> {
     let scene =
         Scene { checkout: at("greeter"), floor: at("floor"), home: at("home"), binary, dir: dir.clone() };
 
-    let result = play(&scene, options, &mut steps);
+    let result = match options.week {
+        true => week::play(&scene, &mut steps),
+        false => play(&scene, options, &mut steps),
+    };
     if options.keep {
         say(format!("kept: {}", dir.display()));
         println!("    the project:  {}", scene.checkout.display());

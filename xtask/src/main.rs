@@ -18,6 +18,7 @@ mod sh;
 mod test;
 mod tool;
 mod verify;
+mod week;
 
 use sh::Res;
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ const HELP: &str = "\
 Shopfloor's developer commands.
 
   cargo xtask demo [--keep] [--jobs N]   run the factory on a sample project, and verify the result with git
+  cargo xtask demo --week [--keep]       play a week of examples/week, with the other agents, in about a minute
   cargo xtask test [--no-clients]        lint and every test; fetches agent clients with npm, once
   cargo xtask lint                       format, clippy, licences and sources of dependencies, links of the documents
   cargo xtask book                       build the documentation into target/book; builds mdBook first, once
@@ -85,6 +87,7 @@ fn dispatch(args: &[String]) -> Result<(), Stop> {
         "demo" => {
             let options = demo::Options {
                 keep: flags.take("--keep"),
+                week: flags.take("--week"),
                 jobs: flags.number("--jobs").map_err(Stop::Usage)?.unwrap_or(2),
                 yes: flags.take("--yes"),
             };

@@ -33,6 +33,11 @@ impl Layout {
         self.root.join("floor.toml")
     }
 
+    /// By how much the floor is ahead of the machine's clock, if it is.
+    pub fn clock(&self) -> PathBuf {
+        self.root.join("clock")
+    }
+
     /// The user's overrides of the embedded runtimes, a file for each.
     pub fn runtimes(&self) -> PathBuf {
         self.root.join("runtimes")

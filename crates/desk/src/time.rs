@@ -1,11 +1,11 @@
 //! The clock, and time as shown to people and programs.
 
+use shopfloor_adapters::host::clock;
 use shopfloor_core::time::Time;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 pub fn now() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time(since.as_millis() as u64)
+    Time(clock::since_epoch().as_millis() as u64)
 }
 
 /// Minutes east of Greenwich: clients write their machine's local time.

@@ -10,11 +10,13 @@
 //!
 //! A process that removes its variables, and gets itself adopted by the system, is not detected: that takes isolation.
 
-use shopfloor_adapters::agent::Grant;
+use shopfloor_adapters::agent::Badge;
 use shopfloor_adapters::host::{lock, process};
 use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::{ci, notices, setup, steps, terminal, vault};
+use shopfloor_core::event::Event;
 use shopfloor_core::ids::{Epoch, ProjectName};
+use shopfloor_core::redact::Redactor;
 use shopfloor_core::text::one_line;
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -35,6 +37,12 @@ const NAME_CHARS_MAX: usize = 80;
 const WAIT: Duration = Duration::from_millis(10);
 const WAITS_MAX: usize = 100;
 const NOT_ON_RECORD: &str = "a process that is on record for nothing";
+
+/// In the environment of a command that is run at the door: the session it is run for.
+pub const ASKER: &str = "SHOPFLOOR_ASKER";
+/// For the journal: the command and what it is about, not the texts that follow.
+const ASKED_WORDS: usize = 3;
+const ASKED_CHARS_MAX: usize = 80;
 
 /// What marks the processes that a floor starts, and what they are then. Each value is a path in the floor's home.
 const MARKERS: [(&str, Kind); 6] = [
@@ -100,7 +108,7 @@ impl fmt::Display for Who {
 
 impl Inside {
     pub fn agent(layout: &Layout, epoch: Epoch) -> Inside {
-        Inside { who: Who::Agent(epoch), project: Grant::of(layout, epoch).map(|grant| grant.project) }
+        Inside { who: Who::Agent(epoch), project: Badge::of(layout, epoch).map(|badge| badge.project) }
     }
 
     pub fn other(what: &'static str) -> Inside {
@@ -272,6 +280,32 @@ fn below(path: &Path, root: &Path) -> Option<PathBuf> {
         std::fs::metadata(above).is_ok_and(|above| (above.dev(), above.ino()) == (root.dev(), root.ino()))
     })?;
     path.strip_prefix(above).ok().map(Path::to_owned)
+}
+
+/// What is put on record of somebody who asked for what only a person may do: if what to hide is not known, only the
+/// command.
+pub fn refused(
+    project: ProjectName,
+    who: &Who,
+    args: impl Iterator<Item = String>,
+    redactor: &Redactor,
+) -> Event {
+    let words = asked(args);
+    let shown = match redactor.is_blind() {
+        true => words.split(' ').next().unwrap_or_default().to_owned(),
+        false => redactor.redact(&words),
+    };
+    Event::PersonNeeded { project, by: who.to_string(), asked: one_line(&shown, ASKED_CHARS_MAX) }
+}
+
+/// The command's words, without options and without the values of those that every command has.
+fn asked(args: impl Iterator<Item = String>) -> String {
+    let mut is_value = false;
+    let words = args.filter(|word| {
+        let skipped = std::mem::replace(&mut is_value, word == "--project" || word == "--home");
+        !skipped && !word.starts_with('-')
+    });
+    words.take(ASKED_WORDS).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 
 #[path = "factory/accepted.rs"]
 mod accepted;
+#[path = "factory/actions.rs"]
+mod actions;
 #[path = "factory/attacks.rs"]
 mod attacks;
 #[path = "factory/attacks_by_role.rs"]

@@ -146,7 +146,10 @@ impl Proc {
             FirstLine::Review(_) if rng.permille(100) => Mode::Work(0, Phase::AwaitingReview),
             FirstLine::Review(_) => Mode::Work(edits, Phase::AwaitingReview),
             FirstLine::NoReview => Mode::Wait,
-            FirstLine::StepsReady | FirstLine::StepsOpen | FirstLine::StepNotVerified => {
+            FirstLine::StepsReady
+            | FirstLine::StepsOpen
+            | FirstLine::StepsOver
+            | FirstLine::StepNotVerified => {
                 self.has_steps = true;
                 Mode::Work(edits, Phase::Done)
             }

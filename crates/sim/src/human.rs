@@ -93,7 +93,7 @@ impl World {
             deps.push(IssueNumber(number.0 + self.rng.below(3)));
             self.saw("odd dependency");
         }
-        let mut labels = BTreeSet::from([Label::Backlog.to_string()]);
+        let mut labels = BTreeSet::from([self.some_wish().to_string()]);
         if self.rng.permille(150) {
             labels.insert(Label::Priority.to_string());
         }
@@ -111,6 +111,17 @@ impl World {
         let title = format!("issue {number}");
         self.make_issue(Issue { title, labels, open: true, deps, after, ..Issue::default() });
         self.say(format!("person files #{number}"));
+    }
+
+    /// The label by which an issue asks for work.
+    fn some_wish(&mut self) -> Label {
+        match self.policy.actions && self.deeds.permille(300) {
+            true => {
+                self.saw("issue that asks for an action");
+                Label::Action
+            }
+            false => Label::Backlog,
+        }
     }
 
     fn some_open_issue(&mut self) -> Option<IssueNumber> {

@@ -1,7 +1,7 @@
 //! The machine the floor runs on: processes, files, locks, environment. Linux only.
 
 pub mod atomic;
-pub(crate) mod clock;
+pub mod clock;
 pub mod command;
 pub mod env;
 pub mod exit_watch;

@@ -4,7 +4,7 @@
 //!
 //! Invariant: nothing of what a program says is obeyed but the name of a host that is on the list.
 
-use crate::agent::Grant;
+use crate::agent::Badge;
 use crate::layout::Layout;
 use shopfloor_core::ids::Epoch;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -162,9 +162,9 @@ fn join(client: &UnixStream, server: &TcpStream) -> io::Result<()> {
 /// which session it is for, by the token that session has now.
 pub fn forward(listener: OwnedFd, proxy: &Path, layout: &Layout, session: Epoch) {
     for client in TcpListener::from(listener).incoming().flatten() {
-        let Some(grant) = Grant::of(layout, session) else { continue };
+        let Some(badge) = Badge::of(layout, session) else { continue };
         let Ok(daemon) = UnixStream::connect(proxy) else { continue };
-        if (&daemon).write_all(format!("{}\n", grant.token()).as_bytes()).is_err() {
+        if (&daemon).write_all(format!("{}\n", badge.token()).as_bytes()).is_err() {
             continue;
         }
         // Without a thread it is closed, and whoever asks tries again.

@@ -38,6 +38,8 @@ const OURS: &str = "shopfloor";
 /// Both ends of what a command prints; it becomes part of a row, and of a prompt.
 const OUTPUT_BYTES_MAX: usize = 16 * 1024;
 const VERIFY_WITHIN: Duration = Duration::from_secs(600);
+/// How a shell says that there is no such program.
+const NO_PROGRAM: i32 = 127;
 const END_GRACE: Duration = Duration::from_secs(2);
 
 /// The words for `shopfloor` to say by its exit status whether the verifier that is asked is content; or why there is none.
@@ -98,7 +100,19 @@ impl TreeSteps {
             StepPlace { folder, tree: &path, env: &env, marker: marker.as_encoded_bytes(), jail: None };
         let log = folder.join("log");
         let mut output = RunLog::create(&log, OUTPUT_BYTES_MAX, config.redactor.clone())?;
-        let end = step::run_command(&place, self.command(tree, &jail, argv, &env)?, timeout, &mut output)?;
+        let ran = self
+            .command(tree, &jail, argv, &env)
+            .and_then(|command| step::run_command(&place, command, timeout, &mut output));
+        let end = match ran {
+            // As a shell says it. Trying again would not help.
+            Err(e) if is_no_program(&e) && path.is_dir() => {
+                return Ok(Ran {
+                    end: StepEnd::Failed(NO_PROGRAM),
+                    output: format!("it cannot be started: {e}"),
+                });
+            }
+            ran => ran?,
+        };
         output.finish()?;
         Ok(Ran { end, output: fs::read_to_string(&log)? })
     }
@@ -197,6 +211,11 @@ impl Steps for TreeSteps {
     fn context(&self, tree: &Tree, run: RunNumber, context: &Context) -> PortResult<String> {
         context::gather(self, (tree, run), context)
     }
+}
+
+/// The program is not there, or is none.
+fn is_no_program(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
 }
 
 /// Ends what is left of the last program that was run for this folder.

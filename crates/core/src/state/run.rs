@@ -128,6 +128,9 @@ pub struct Run {
     /// It has until then at least: a person had its agent, or its project was paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spared_until: Option<Time>,
+    /// Its steps are over, and what they left on its branch is on its way: time does not count any longer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub landing: bool,
     pub state: RunState,
     /// One for each step of the recipe, in its order.
     pub steps: Vec<StepRecord>,
@@ -151,6 +154,7 @@ impl Run {
             asked_at: now,
             started_at: None,
             spared_until: None,
+            landing: false,
             state: RunState::Waiting,
         }
     }
@@ -194,11 +198,11 @@ impl Run {
         )
     }
 
-    /// When it has to be through with its steps. What has become a change waits for reviews and the merge queue as
-    /// long as any other.
+    /// When it has to be through with its steps, and its agent with its last words. What has become a change waits for
+    /// reviews and the merge queue as long as any other.
     pub fn due(&self) -> Option<Time> {
         let ends = matches!(self.state, RunState::Live { ending: Some(_), .. });
-        let at = self.started_at.filter(|_| self.is_live() && !ends && !self.is_through())?;
+        let at = self.started_at.filter(|_| self.is_live() && !ends && !self.landing)?;
         Some((at + self.recipe.lifetime).max(self.spared_until.unwrap_or_default()))
     }
 

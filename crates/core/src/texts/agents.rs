@@ -346,20 +346,37 @@ pub fn step_ran(step: &StepId, run: &Run) -> String {
     message(FirstLine::StepsReady, &text)
 }
 
+/// A command was the last step, or a verifier has had its say.
+pub fn steps_are_over(step: &StepId) -> String {
+    let text = format!(
+        "Step `{step}` is done, and it was the last one. Commit what belongs on the branch, then signal done with `shopfloor phase done`."
+    );
+    message(FirstLine::StepsOver, &text)
+}
+
+/// Its run is through, and it has left files that are in no commit.
+pub fn not_committed(branch: &str, dirty: u32) -> String {
+    let files = if dirty == 1 { "1 changed file is" } else { &format!("{dirty} changed files are") };
+    let text = format!(
+        "Every step is over, but {files} not committed, and nothing is on {branch}. Commit what is to land, undo what is not, and signal done again. What is left uncommitted is kept for a person and lands nowhere."
+    );
+    message(FirstLine::StepsOver, &text)
+}
+
 pub fn steps_are_open(run: &Run) -> String {
     let open = match open_steps(run) {
-        open if open.is_empty() => "a command of the factory's is under way".to_owned(),
+        open if open.is_empty() => "the factory is running a command".to_owned(),
         open => format!("{open} can be done now"),
     };
     let text = format!(
-        "Not every step of the run is over: {open}. Say `shopfloor step done ID` of each that is done, or `shopfloor step skip ID --reason …`; `shopfloor step list` shows them. If you cannot go on, signal failed and say why."
+        "Not every step of the run is over: {open}. Say `shopfloor step done ID` for each that is done, or `shopfloor step skip ID --reason …`; `shopfloor step list` shows them. If you cannot continue, signal failed and say why."
     );
     message(FirstLine::StepsOpen, &text)
 }
 
 pub fn step_not_verified(step: &StepId, why: &str) -> String {
     let text = format!(
-        "You said that step `{step}` is done, but what it was to bring about is not there. Do what is missing and say `shopfloor step done {step}` again.{}",
+        "You said that step `{step}` is done, but the check of it disagrees. Do what is missing, and say `shopfloor step done {step}` again.{}",
         quoted(why)
     );
     message(FirstLine::StepNotVerified, &text)

@@ -29,6 +29,8 @@ pub enum FirstLine {
     /// A command of a run has ended, and something that waited for it can be done.
     StepsReady,
     StepsOpen,
+    /// Nothing is left to do but to say so.
+    StepsOver,
     StepNotVerified,
     /// How a request to the vault ended.
     Vault(RequestEnd),
@@ -65,7 +67,8 @@ const TO_DEVELOPERS: [FirstLine; 16] = [
     FirstLine::PhaseNotUnderstood,
 ];
 /// What agents that carry out a run of a formula get besides.
-const TO_RUNS: [FirstLine; 3] = [FirstLine::StepsReady, FirstLine::StepsOpen, FirstLine::StepNotVerified];
+const TO_RUNS: [FirstLine; 4] =
+    [FirstLine::StepsReady, FirstLine::StepsOpen, FirstLine::StepsOver, FirstLine::StepNotVerified];
 /// What agents get that asked the vault for something, which tells them so.
 const TO_REQUESTERS: [FirstLine; 3] = [
     FirstLine::Vault(RequestEnd::Done),
@@ -114,6 +117,7 @@ impl fmt::Display for FirstLine {
             FirstLine::Answer(text) => return write!(f, "{ANSWER}{text}"),
             FirstLine::StepsReady => "STEPS ready",
             FirstLine::StepsOpen => "STEPS open",
+            FirstLine::StepsOver => "STEPS over",
             FirstLine::StepNotVerified => "STEP not verified",
             FirstLine::Vault(end) => return write!(f, "{VAULT}{}", end.name()),
             FirstLine::ReviewAgain => "Review again",

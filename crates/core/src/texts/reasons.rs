@@ -92,7 +92,7 @@ pub fn act_refused(why: &Refusal) -> String {
         Refusal::Like(None, title) => {
             format!("an issue like it is being made: {:?}", one_line(title, 200))
         }
-        Refusal::Asks(question) => format!("its question q{question} is open"),
+        Refusal::Asks(question) => format!("its question q{question} is still open"),
         Refusal::Questions(max) => format!("no more than {} may be asked here", count(*max, "question")),
         Refusal::Requests(max) => {
             format!("no more than {} may be made to the vault here", count(*max, "request"))
@@ -360,20 +360,20 @@ pub fn conflicts(files: &[String]) -> String {
 // ---- runs of formulas ----------------------------------------------------------------------------
 
 pub fn run_took_too_long(lifetime: Duration) -> String {
-    format!("it was not through within {}", span(lifetime))
+    format!("it did not finish within {}", span(lifetime))
 }
 
 pub fn run_is_stuck() -> &'static str {
-    "a bug in shopfloor: its steps wait for what is never over"
+    "a bug in shopfloor: its steps wait for something that never ends"
 }
 
 /// Of a schedule's time at which the floor was down.
 pub fn missed() -> &'static str {
-    "nobody was there at that time"
+    "the floor was down at that time"
 }
 
-pub fn run_goes_on(run: RunNumber) -> String {
-    format!("run {run} of the same formula goes on")
+pub fn run_under_way(run: RunNumber) -> String {
+    format!("run {run} of the same formula is still under way")
 }
 
 /// Who asks for a run that is due.
@@ -383,6 +383,11 @@ pub fn by_schedule(schedule: &ScheduleName) -> String {
 
 pub fn by_issue(issue: IssueNumber) -> String {
     format!("issue #{issue}")
+}
+
+pub fn not_committed(dirty: u32) -> String {
+    let files = if dirty == 1 { "1 changed file was" } else { &format!("{dirty} changed files were") };
+    format!("{files} not committed: nothing landed, and the rescue ref of its worktree keeps them")
 }
 
 pub fn nothing_to_do() -> &'static str {
@@ -398,7 +403,7 @@ pub fn step_failed(step: &StepId, how: &str) -> String {
 }
 
 pub fn step_never_verified(step: &StepId, times: u32, why: &str) -> String {
-    format!("step {step} was said to be done {times} times, and is not: {}", one_line(why, 300))
+    format!("step {step} was reported done {times} times, but is not: {}", one_line(why, 300))
 }
 
 pub fn steps_are_open() -> &'static str {

@@ -6,6 +6,8 @@ use serde::Serialize;
 use shopfloor_core::ids::{FormulaName, JobId, PrNumber, ProjectName, RunNumber, ScheduleName, StepId};
 use shopfloor_core::recipe::Step;
 use shopfloor_core::state::{Floor, Run, RunState, StepRecord};
+use shopfloor_core::step::RunWaiting;
+use shopfloor_core::text::one_line;
 use std::collections::BTreeMap;
 
 /// A run as `--json` shows it.
@@ -108,8 +110,24 @@ pub fn state(run: &Run) -> &'static str {
 /// What a run waits for, or how its end came about.
 pub fn why(floor: &Floor, run: &Run) -> Option<String> {
     match &run.state {
-        RunState::Waiting => Some("room for it".to_owned()),
+        RunState::Waiting => Some(waits_for(RunWaiting::of(floor, run))),
         RunState::Live { job, .. } => job::waits_for(floor, floor.jobs.get(job)?),
         RunState::Ended { reason, .. } => Some(reason.clone()).filter(|reason| !reason.is_empty()),
+    }
+}
+
+/// What a run that has not begun waits for.
+fn waits_for(waiting: RunWaiting) -> String {
+    match waiting {
+        RunWaiting::Ready => "ready".to_owned(),
+        RunWaiting::Paused(why) => format!("its project is paused: {}", one_line(&why, 120)),
+        RunWaiting::Room { live, max } => format!("waits for a free slot for runs ({live} of {max} in use)"),
+        RunWaiting::FloorRoom { live, max } => {
+            format!("waits for a free slot on the floor ({live} of {max} in use)")
+        }
+        RunWaiting::Looking => "waits until its project's agents have been looked at".to_owned(),
+        RunWaiting::Outage { role, why } => {
+            format!("waits until {role} agents can work: {}", one_line(&why, 120))
+        }
     }
 }

@@ -18,6 +18,7 @@ pub mod pull;
 pub mod question;
 pub mod queue;
 pub mod run;
+pub mod run_explanation;
 pub mod schedule;
 pub mod session;
 pub mod stats;

@@ -4,16 +4,14 @@
 //! Invariant: what no capability covers, and no agent's own word is, needs a person.
 
 use super::{CliError, CliResult, Command, Context, Exit, now};
-use crate::asker::{Inside, Who};
-use shopfloor_adapters::agent::Grant;
+use crate::asker::{Inside, Who, refused};
+use shopfloor_adapters::agent::Badge;
 use shopfloor_adapters::git::origin::hub;
 use shopfloor_adapters::host::lock;
 use shopfloor_core::capability::Capability;
-use shopfloor_core::event::Event;
-use shopfloor_core::ids::{Epoch, ProjectName};
+use shopfloor_core::ids::Epoch;
 use shopfloor_core::redact::Redactor;
 use shopfloor_core::step::may_do;
-use shopfloor_core::text::one_line;
 use shopfloor_desk::command::allowing;
 use std::path::Path;
 
@@ -23,9 +21,6 @@ pub(super) const ELSEWHERE: &str = "run it outside of what the factory started";
 const NO_FILE: &str = "no file is read for a session where the floor is: pass `-` and the text as standard input, or run it where you are";
 /// What to do instead of having it done where the floor is.
 const HERE: &str = "only what asks the floor is run for a session where the floor is: run it where you are";
-/// For the journal: the command and what it is about, not the texts that follow.
-const ASKED_WORDS: usize = 3;
-const ASKED_CHARS_MAX: usize = 80;
 
 /// What a command that is not only for people takes.
 pub(super) enum Needed {
@@ -97,10 +92,10 @@ fn may(context: &Context, inside: &Inside, needed: &Needed) -> Result<(), String
     if is_allowed { Ok(()) } else { Err(ELSEWHERE.to_owned()) }
 }
 
-/// What all may, a session may for as long as it has its grant. The rest is up to its role, as the floor knows both: not
+/// What all may, a session may for as long as it has its badge. The rest is up to its role, as the floor knows both: not
 /// to what lies in the session's folder.
 fn agent_may(context: &Context, inside: &Inside, epoch: Epoch, capability: Capability) -> Result<(), String> {
-    if is_elsewhere(context, inside) || Grant::of(&context.layout, epoch).is_none() {
+    if is_elsewhere(context, inside) || Badge::of(&context.layout, epoch).is_none() {
         return Err(ELSEWHERE.to_owned());
     }
     if Capability::OF_ALL.contains(&capability) {
@@ -177,13 +172,13 @@ fn persons(context: &Context, command: &Command) -> Option<&'static str> {
         Command::Config(args) => args.persons(),
         Command::Vault(args) => args.persons(),
         Command::Next(args) => args.persons(context.json),
+        Command::Agents(args) => args.persons(),
         Command::Status(_)
         | Command::Doctor(_)
         | Command::Explain(_)
         | Command::Health(_)
         | Command::Question(_)
         | Command::Questions(_)
-        | Command::Agents(_)
         | Command::Events(_)
         | Command::Prompt(_)
         | Command::Ci(_)
@@ -202,16 +197,6 @@ fn persons(context: &Context, command: &Command) -> Option<&'static str> {
     }
 }
 
-/// The command's words, without options and without the values of those that every command has.
-fn asked(args: impl Iterator<Item = String>) -> String {
-    let mut is_value = false;
-    let words = args.filter(|word| {
-        let skipped = std::mem::replace(&mut is_value, word == "--project" || word == "--home");
-        !skipped && !word.starts_with('-')
-    });
-    words.take(ASKED_WORDS).collect::<Vec<_>>().join(" ")
-}
-
 fn journal(context: &Context, inside: &Inside) -> CliResult<()> {
     let project = match (&inside.project, context.project()) {
         (Some(project), _) => project.clone(),
@@ -226,19 +211,4 @@ fn journal(context: &Context, inside: &Inside) -> CliResult<()> {
     let redactor = context.redactor().unwrap_or_else(|_| Redactor::blind());
     context.submit(&refused(project, &inside.who, std::env::args().skip(1), &redactor))?;
     Ok(())
-}
-
-/// What is put on record of it: if what to hide is not known, only the command.
-pub(crate) fn refused(
-    project: ProjectName,
-    who: &Who,
-    args: impl Iterator<Item = String>,
-    redactor: &Redactor,
-) -> Event {
-    let asked = match redactor.is_blind() {
-        true => asked(args.take(1)),
-        false => redactor.redact(&asked(args)),
-    };
-    let asked = one_line(&asked, ASKED_CHARS_MAX);
-    Event::PersonNeeded { project, by: who.to_string(), asked }
 }

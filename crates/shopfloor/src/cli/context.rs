@@ -2,13 +2,14 @@
 //! reads the environment for them.
 
 use super::error::{CliError, CliResult};
+use crate::asker::ASKER;
 use crate::asker::{self, Inside, Who};
 use crate::config::runtimes::Catalogue;
 use crate::config::{self, FloorConfig};
-use crate::daemon::ASKER;
 use crate::projects::Projects;
 use shopfloor_adapters::git::Git;
 use shopfloor_adapters::git::origin::{self, Origin};
+use shopfloor_adapters::host::clock;
 use shopfloor_adapters::host::user;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::{Epoch, ProjectName};
@@ -47,13 +48,9 @@ impl Context {
         };
         // Anybody could read through a link, whose mode says nothing.
         let home = if home.is_symlink() { home.canonicalize()? } else { home };
-        Ok(Context {
-            desk: Desk::new(Layout::new(home)),
-            json,
-            caller: None,
-            project,
-            inside: OnceCell::new(),
-        })
+        let layout = Layout::new(home);
+        clock::set_by(&layout.clock());
+        Ok(Context { desk: Desk::new(layout), json, caller: None, project, inside: OnceCell::new() })
     }
 
     /// The runtimes, with what the user puts over them.

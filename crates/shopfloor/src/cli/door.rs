@@ -2,13 +2,14 @@
 
 use super::authority::{self, ELSEWHERE, Needed};
 use super::{Cli, CliError, CliResult, Command, Exit};
-use crate::daemon::{ASKER, Reply, Request};
+use crate::asker::ASKER;
+use crate::door::{Reply, Request};
 use crate::projects::Surroundings;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{
     DumpableBehavior, Signal, getppid, set_dumpable_behavior, set_parent_process_death_signal,
 };
-use shopfloor_adapters::agent::Grant;
+use shopfloor_adapters::agent::Badge;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::Epoch;
@@ -100,8 +101,8 @@ fn open(file: &Path, args: &mut [String]) -> CliResult<File> {
 /// This session's, if it is one.
 fn token(door: &Path) -> Option<String> {
     let epoch: Epoch = std::env::var("SHOPFLOOR_SESSION").ok()?.parse().ok()?;
-    let grant = Grant::of(&Layout::new(door.parent()?.parent()?), epoch)?;
-    Some(grant.token().to_owned())
+    let badge = Badge::of(&Layout::new(door.parent()?.parent()?), epoch)?;
+    Some(badge.token().to_owned())
 }
 
 fn exchange(stream: &UnixStream, request: &str, input: Option<&File>) -> io::Result<Reply> {

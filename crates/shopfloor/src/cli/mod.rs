@@ -56,7 +56,6 @@ mod up;
 mod vault;
 mod verify;
 
-pub(crate) use authority::refused;
 pub use context::Context;
 pub use error::{CliError, CliResult, Exit};
 pub use shopfloor_desk::now;

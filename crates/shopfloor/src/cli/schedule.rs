@@ -1,7 +1,7 @@
 //! `shopfloor schedule`: formulas that are run by themselves.
 
 use super::{CliError, CliResult, Context, Exit, authority, output};
-use crate::daemon::schedules::recipe;
+use crate::ports::recipe;
 use crate::projects::Projects;
 use clap::{Args, Subcommand};
 use shopfloor_core::event::RunAsk;
@@ -30,7 +30,7 @@ enum ScheduleCommand {
     Run { schedule: ScheduleName },
     /// Run nothing by a schedule until it is resumed
     Pause { schedule: ScheduleName },
-    /// Let a schedule go on, from its next time
+    /// Resume a schedule, from its next time on
     Resume { schedule: ScheduleName },
 }
 

@@ -98,7 +98,10 @@ fn next(run: &Run) -> String {
         true if !claimed.is_empty() => {
             format!("{} is being verified: you are told if something is missing", names(&claimed))
         }
-        true if run.is_through() => "every step is over: signal `shopfloor phase done`".to_owned(),
+        true if run.is_through() => {
+            "every step is over: commit what belongs on the branch, then signal `shopfloor phase done`"
+                .to_owned()
+        }
         true => "nothing can be done now: you are told when a step is ready".to_owned(),
     }
 }

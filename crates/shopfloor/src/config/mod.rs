@@ -34,6 +34,7 @@ mod sessions;
 mod settings;
 pub mod show;
 mod source;
+pub mod switch;
 pub mod template;
 mod vault;
 

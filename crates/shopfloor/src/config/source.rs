@@ -79,6 +79,11 @@ impl<'a> Source<'a> {
         Some((range, value, true))
     }
 
+    /// Where the value at that path stands, if there is one.
+    pub fn value_at(&self, path: &[&str]) -> Option<Range<usize>> {
+        self.nearest(path).filter(|(.., whole)| *whole).map(|(_, value, _)| value.span())
+    }
+
     pub fn whole(&self, message: impl AsRef<str>) -> ConfigError {
         ConfigError::whole_file(self.file, one_line(&clean(message.as_ref()), MESSAGE_MAX))
     }

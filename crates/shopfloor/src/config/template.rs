@@ -1,7 +1,7 @@
 //! The `shopfloor.toml` that `init` writes: every line can be understood by somebody who reads it
 //! for the first time.
 
-use shopfloor_core::ids::ProjectName;
+use shopfloor_core::ids::{ProjectName, Role};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
@@ -82,6 +82,18 @@ pub fn render(name: &ProjectName, primary_branch: &str, checks: &[Check]) -> Str
         .replace("@NAME@", &quote(name.as_str()))
         .replace("@BRANCH@", &quote(primary_branch))
         .replace("@CHECKS@", &render_checks(checks))
+        .replace("@OTHERS@", &Role::OTHERS.map(schedule_of).join("\n"))
+}
+
+/// When one of the other agents works, switched off. Issues ask for an action, whenever they do.
+pub fn schedule_of(role: Role) -> &'static str {
+    match role {
+        Role::GARDENER => GARDENER,
+        Role::SUPERVISOR => SUPERVISOR,
+        Role::PREDICTOR => PREDICTOR,
+        Role::PLANNER => PLANNER,
+        _ => "",
+    }
 }
 
 fn render_checks(checks: &[Check]) -> String {
@@ -106,6 +118,37 @@ const NO_CHECKS: &str = r##"# No checks were found in this repository, so change
 # To have them checked, remove the next line and list your own, for example:
 #   steps = [{ name = "test", run = "make test", timeout = "10m" }]
 no_checks = true"##;
+
+const GARDENER: &str = r##"# Tidies the backlog twice a day: duplicates, issues that are vague, too large, stale or blocked for no reason.
+[schedules.gardener]
+formula = "gardener"
+cron = "0 6,18 * * *"
+enabled = false
+"##;
+
+const SUPERVISOR: &str = r##"# Looks at the machine and the floor every 20 minutes, and into what the factory cannot explain by itself.
+[schedules.supervisor]
+formula = "supervisor"
+cron = "*/20 * * * *"
+on_missed = "skip"
+enabled = false
+"##;
+
+const PREDICTOR: &str = r##"# Reads trends from the journal every morning, and files at most 5 predictions.
+[schedules.predictor]
+formula = "predictor"
+cron = "0 6 * * *"
+tz = "UTC"
+enabled = false
+"##;
+
+const PLANNER: &str = r##"# Plans once a week from VISION.md, RESOURCES.md and the predictions: at most 5 issues, and its notes as a change.
+[schedules.planner]
+formula = "planner"
+cron = "0 7 * * mon"
+tz = "UTC"
+enabled = false
+"##;
 
 const TEMPLATE: &str = r##"# Shopfloor's configuration of this repository.
 # A setting after a `#` shows its default: remove the `#` to change it.
@@ -244,34 +287,7 @@ max_jobs = 1
 # for it to do, may only do what it is for ([roles.NAME] says otherwise), and is a formula that `.shopfloor/formulas`
 # can replace.
 
-# Tidies the backlog twice a day: duplicates, issues that are vague, too large, stale or blocked for no reason.
-[schedules.gardener]
-formula = "gardener"
-cron = "0 6,18 * * *"
-enabled = false
-
-# Looks at the machine and the floor every 20 minutes, and into what the factory cannot explain by itself.
-[schedules.supervisor]
-formula = "supervisor"
-cron = "*/20 * * * *"
-on_missed = "skip"
-enabled = false
-
-# Reads trends from the journal every morning, and files at most 5 predictions.
-[schedules.predictor]
-formula = "predictor"
-cron = "0 6 * * *"
-tz = "UTC"
-enabled = false
-
-# Plans once a week from VISION.md, RESOURCES.md and the predictions: at most 5 issues, and its notes as a change.
-[schedules.planner]
-formula = "planner"
-cron = "0 7 * * mon"
-tz = "UTC"
-enabled = false
-
-# Does what issues labelled `action` ask for. `shopfloor agents enable action` adds [agents.action].
+@OTHERS@# Does what issues labelled `action` ask for. `shopfloor agents enable action` adds [agents.action].
 
 # Secrets are never written here, only where to find them. Their values are hidden in logs.
 # [secrets]

@@ -1,6 +1,6 @@
 //! The door at which sessions, checks and setup commands ask: all that they see of the floor in a jail. Whoever shows a
 //! session's token, and is that session as far as the kernel knows, has its command run for it outside of the jail, with
-//! its own input and output. The command then decides by the session's role what it does ([`crate::cli`]).
+//! its own input and output. The command then decides by the session's role what it does.
 //!
 //! Invariants:
 //! - A token alone opens nothing, and neither does being a session's process: it takes both.
@@ -10,18 +10,18 @@
 
 use super::Projects;
 use super::places::{Place, Places};
-use crate::asker::{self, Inside, Who};
-use crate::cli::{Exit, now, refused};
+use crate::asker::{self, ASKER, Inside, Who, refused};
+use crate::door::{Reply, Request};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use serde::{Deserialize, Serialize};
-use shopfloor_adapters::agent::Grant;
+use shopfloor_adapters::agent::Badge;
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::Epoch;
 use shopfloor_core::state::Refusals;
+use shopfloor_desk::{Exit, now};
 use shopfloor_engine::{Handle, Input};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::DirBuilder;
@@ -36,8 +36,6 @@ use std::process::{Child, Command};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// In the environment of a command that is run at the door: the session it is run for.
-pub const ASKER: &str = "SHOPFLOOR_ASKER";
 const REQUEST_BYTES_MAX: u64 = 1024 * 1024;
 /// All of a request, not each part of it.
 const REQUEST_WITHIN: Duration = Duration::from_secs(10);
@@ -51,38 +49,6 @@ const COMMANDS_EACH_MAX: usize = 16;
 const TOLD_MAX: usize = 1000;
 /// Standard input, output and error.
 const STREAMS: usize = 3;
-
-/// One line of JSON, with the asker's standard streams.
-#[derive(Serialize, Deserialize)]
-pub struct Request {
-    #[serde(default)]
-    pub token: Option<String>,
-    pub args: Vec<String>,
-    /// Asked by a command that is run here: the values that projects' secrets have.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub surroundings: bool,
-}
-
-/// One line of JSON.
-#[derive(Serialize, Deserialize)]
-pub struct Reply {
-    pub exit: u8,
-    /// Why nothing was run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub surroundings: BTreeMap<String, String>,
-}
-
-impl Reply {
-    fn no(exit: Exit, error: impl Into<String>) -> Reply {
-        Reply { error: Some(error.into()), ..Reply::of(exit as u8) }
-    }
-
-    fn of(exit: u8) -> Reply {
-        Reply { exit, error: None, surroundings: BTreeMap::new() }
-    }
-}
 
 /// Open for as long as it lives.
 pub struct Door {
@@ -187,7 +153,7 @@ impl Keeper {
     }
 
     fn answer(&self, stream: &UnixStream, request: &Request, streams: Vec<OwnedFd>) -> Reply {
-        let (epoch, grant) = match self.identify(stream, request) {
+        let (epoch, badge) = match self.identify(stream, request) {
             Ok(session) => session,
             Err(reply) => return reply,
         };
@@ -198,7 +164,7 @@ impl Keeper {
         let Some(_place) = self.busy.take(epoch) else {
             return Reply::no(Exit::Busy, "this session waits for too many commands");
         };
-        match self.run(stream, epoch, &grant, request, streams) {
+        match self.run(stream, epoch, &badge, request, streams) {
             Ok(exit) => Reply::of(exit),
             Err(e) => Reply::no(Exit::Failed, format!("the command could not be run: {e}")),
         }
@@ -226,15 +192,15 @@ impl Keeper {
     }
 
     /// The session that asks, if it is one.
-    fn identify(&self, stream: &UnixStream, request: &Request) -> Result<(Epoch, Grant), Reply> {
+    fn identify(&self, stream: &UnixStream, request: &Request) -> Result<(Epoch, Badge), Reply> {
         let inside = asker::at(stream, &self.layout)
             .map_err(|e| Reply::no(Exit::Failed, format!("who is asking cannot be known: {e}")))?;
         let Some(inside) = inside else {
             return Err(Reply::no(Exit::Usage, "this door is for what the factory started"));
         };
-        let shown = request.token.as_deref().and_then(|token| Grant::shown(&self.layout, token));
+        let shown = request.token.as_deref().and_then(|token| Badge::shown(&self.layout, token));
         match (&inside.who, shown) {
-            (Who::Agent(epoch), Some((named, grant))) if *epoch == named => Ok((named, grant)),
+            (Who::Agent(epoch), Some((named, badge))) if *epoch == named => Ok((named, badge)),
             (who, _) => {
                 self.put_on_record(&inside, request.args.iter().cloned());
                 Err(Reply::no(Exit::NeedsPerson, format!("this needs a person, and {who} asks")))
@@ -246,7 +212,7 @@ impl Keeper {
         &self,
         stream: &UnixStream,
         epoch: Epoch,
-        grant: &Grant,
+        badge: &Badge,
         request: &Request,
         streams: Vec<OwnedFd>,
     ) -> io::Result<u8> {
@@ -259,7 +225,7 @@ impl Keeper {
         let mut child = Command::new(self.layout.bin().join("shopfloor"))
             .arg("--home")
             .arg(self.layout.root())
-            .args(only_its_own(&request.args, grant).into_iter().flatten())
+            .args(only_its_own(&request.args, badge).into_iter().flatten())
             .args(&request.args)
             .env_clear()
             .envs(clean_env(self.projects.surroundings(), &[]))
@@ -286,9 +252,9 @@ impl Keeper {
 }
 
 /// What a session asks without naming a project is about its own.
-fn only_its_own<'g>(args: &[String], grant: &'g Grant) -> Option<[&'g str; 2]> {
+fn only_its_own<'b>(args: &[String], badge: &'b Badge) -> Option<[&'b str; 2]> {
     let names = |arg: &String| arg == "--project" || arg.starts_with("--project=") || arg.starts_with("-p");
-    (!args.iter().any(names)).then_some(["--project", grant.project.as_str()])
+    (!args.iter().any(names)).then_some(["--project", badge.project.as_str()])
 }
 
 /// Until the command has ended: true; or whoever asked is gone.

@@ -6,9 +6,8 @@
 
 use super::Projects;
 use super::places::{Place, Places};
-use crate::asker::{self, Inside, Who};
-use crate::cli::refused;
-use shopfloor_adapters::agent::Grant;
+use crate::asker::{self, Inside, Who, refused};
+use shopfloor_adapters::agent::Badge;
 use shopfloor_adapters::jail::network;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::Epoch;
@@ -106,7 +105,7 @@ impl Server {
 
     fn serve(&self, stream: &UnixStream, inside: &Inside, epoch: Epoch) -> io::Result<()> {
         let token = network::read_token(stream)?;
-        if Grant::shown(&self.layout, &token).is_none_or(|(shown, _)| shown != epoch) {
+        if Badge::shown(&self.layout, &token).is_none_or(|(shown, _)| shown != epoch) {
             self.put_on_record(inside, "without its token");
             return Ok(());
         }

@@ -36,7 +36,8 @@ pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
         script,
         branch: variable("SHOPFLOOR_BRANCH")?,
         primary: variable("SHOPFLOOR_PRIMARY_BRANCH")?,
-        issue: variable("ISSUE").ok(),
+        // An issue that asks for an action has a run.
+        issue: variable("ISSUE").ok().filter(|_| variable("SHOPFLOOR_RUN").is_err()),
         answer: None,
     };
     let prompt = client.first_prompt()?;
@@ -113,7 +114,10 @@ impl Dev<'_> {
                 self.catch_up()?;
                 self.rework(Quality::Final, Phase::AwaitingCi)
             }
-            FirstLine::StepsReady | FirstLine::StepsOpen | FirstLine::StepNotVerified => self.go_on(),
+            FirstLine::StepsReady
+            | FirstLine::StepsOpen
+            | FirstLine::StepsOver
+            | FirstLine::StepNotVerified => self.go_on(),
             FirstLine::Answer(answer) => {
                 self.answer = Some(answer);
                 if self.issue.is_none() {

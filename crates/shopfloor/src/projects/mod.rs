@@ -14,11 +14,12 @@ use shopfloor_adapters::agent::templates::embedded_prompts;
 use shopfloor_adapters::agent::{AgentConfig, AgentConfigs, KeyCommand, Mcp, known_keys};
 use shopfloor_adapters::ci::local::{CiConfig, CiConfigs};
 use shopfloor_adapters::ci::own::OwnSteps;
-use shopfloor_adapters::git::branches::OriginFile;
+use shopfloor_adapters::git::branches::{self, OriginFile};
 use shopfloor_adapters::git::sign::{SignatureFormat, Signing};
-use shopfloor_adapters::git::{self, GitProject};
+use shopfloor_adapters::git::{self, Git, GitProject, origin};
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::jail::{Isolation, Network};
+use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::notices::{NoticeConfig, NoticeConfigs};
 use shopfloor_adapters::setup::{SetupConfig, SetupConfigs};
 use shopfloor_adapters::steps::Verifiers;
@@ -89,6 +90,15 @@ fn git_project(config: &ProjectConfig, checkout: &Path) -> GitProject {
 
 /// A file of a project as its primary branch has it.
 pub type PrimaryFile = Arc<dyn Fn(&GitProject, &str) -> Result<OriginFile, String> + Send + Sync>;
+
+/// Reads files of projects from their primary branches.
+pub fn primary_file(git: &Git, layout: &Layout) -> PrimaryFile {
+    let (git, layout) = (git.clone(), layout.clone());
+    Arc::new(move |project, path| {
+        let origin = origin::of(&git, &layout, &project.name);
+        branches::file(&*origin, &project.primary_branch, path).map_err(|e| e.to_string())
+    })
+}
 
 /// Former values of secrets that are still hidden.
 const HIDDEN_MAX: usize = 200;

@@ -3,6 +3,7 @@
 use super::Checker;
 use crate::world::World;
 use shopfloor_core::ids::{RunNumber, ScheduleName, StepId};
+use shopfloor_core::label::Label;
 use shopfloor_core::state::{Floor, Planning, RunState, StepState};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +22,10 @@ impl Checker {
         let mut broken = Vec::new();
         let mut live = BTreeSet::new();
         for run in floor.runs.iter() {
-            if run.is_live() && !live.insert((&run.project, &run.recipe.formula)) {
+            // An action may wait for its turn; one that is only its issue's text is about something else each time.
+            let waits = run.issue.is_some() && run.state == RunState::Waiting;
+            let alone = run.recipe.formula.as_str() != Label::Action.as_str();
+            if run.is_live() && !waits && alone && !live.insert((&run.project, &run.recipe.formula)) {
                 broken.push(format!("a second run of {} goes on, {}", run.recipe.formula, run.number));
             }
             for (step, record) in run.steps() {
@@ -41,14 +45,15 @@ impl Checker {
                 RunState::Live { .. } if job.is_none_or(|job| !job.is_live()) => {
                     broken.push(format!("run {} goes on without a job", run.number));
                 }
-                RunState::Ended { .. } if job.is_some_and(|job| job.is_live()) => {
+                // A person may have revived the job of an action, as that of any issue.
+                RunState::Ended { .. } if run.issue.is_none() && job.is_some_and(|job| job.is_live()) => {
                     broken.push(format!("run {} has ended and its job has not", run.number));
                 }
                 _ => {}
             }
         }
         for session in floor.sessions.iter().filter(|session| session.role.develops()) {
-            let run = session.assignment.run().and_then(|run| floor.runs.get(&run));
+            let run = floor.run_of(session.job);
             if let Some(run) = run.filter(|run| !run.has_agent_steps() && !run.is_through()) {
                 broken.push(format!("run {} has an agent and no step for it", run.number));
             }
@@ -84,7 +89,7 @@ impl Checker {
 
     /// Whether people know of a run's job.
     pub(super) fn no_run_is_left(&self, world: &mut World, floor: &Floor, room: bool) {
-        let waits = |run: &&shopfloor_core::state::Run| run.state == RunState::Waiting;
+        let waits = |run: &&shopfloor_core::state::Run| run.state == RunState::Waiting && run.issue.is_none();
         let staffed = floor.outages().next().is_none();
         let free = floor.jobs.iter().all(|job| !job.is_live());
         if let Some(run) = floor.runs.iter().find(waits).filter(|_| room && staffed && free) {

@@ -121,7 +121,7 @@ impl Checker {
                 _ => false,
             };
             // A run has only so much time, whatever its agent waits for.
-            let run = session.assignment.run().and_then(|run| floor.runs.get(&run));
+            let run = floor.run_of(session.job);
             if too_soon && !run.is_some_and(Run::has_timed_out) {
                 let text = format!("session {} was ended while it waited ({})", session.epoch, status.state);
                 world.broken(WAITS, text);

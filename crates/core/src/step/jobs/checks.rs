@@ -37,7 +37,7 @@ impl Turn<'_> {
         }
         if goal == Goal::Land {
             if *ahead == 0 {
-                return self.finish(id, End::Done, "");
+                return self.nothing_to_land(id, *dirty);
             }
             job.state = JobState::Pushing { goal: Goal::Review };
         }
@@ -63,6 +63,20 @@ impl Turn<'_> {
         let title = assignment.run().map(|_| job.title.clone());
         let action = Action::OpenPr { job: id, project, assignment, title, branch, head: head.clone() };
         self.act(action);
+    }
+
+    /// A run left nothing on its branch. What is not committed was perhaps meant to be.
+    fn nothing_to_land(&mut self, id: JobId, dirty: u32) {
+        let max = self.policy_of(id).reminders_max;
+        let Some(job) = self.job(id) else { return };
+        let branch = job.branch.clone();
+        match job.session.is_some() && job.rounds.reminders < max {
+            true if dirty > 0 => {
+                self.remind(id, &agents::not_committed(&branch, dirty), &reasons::not_committed(dirty));
+            }
+            _ if dirty > 0 => self.finish(id, End::Done, &reasons::not_committed(dirty)),
+            _ => self.finish(id, End::Done, ""),
+        }
     }
 
     pub(in crate::step) fn pr_open(&mut self, id: JobId, head: &Sha, pr: PrNumber) {

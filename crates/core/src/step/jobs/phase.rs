@@ -2,9 +2,9 @@
 
 use super::START_WITHIN;
 use crate::effect::Action;
-use crate::ids::JobId;
+use crate::ids::{JobId, RunNumber};
 use crate::phase::{Phase, PhaseReport};
-use crate::state::{Goal, JobState};
+use crate::state::{Goal, JobState, Run};
 use crate::step::Turn;
 use crate::texts::{agents, people, reasons};
 
@@ -25,7 +25,9 @@ impl Turn<'_> {
             }
             _ => {}
         }
-        let run = job.run().filter(|_| !matches!(report.phase, Phase::NeedsHuman));
+        // One that is over has nothing to say any more: a person revived the job.
+        let live = |run: &RunNumber| self.floor.runs.get(run).is_some_and(Run::is_live);
+        let run = job.run().filter(live).filter(|_| !matches!(report.phase, Phase::NeedsHuman));
         if run.is_some_and(|run| self.run_signalled(run, report)) {
             return;
         }

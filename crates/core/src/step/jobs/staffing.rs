@@ -20,6 +20,9 @@ impl Turn<'_> {
     /// Starts the job's dev session, as a successor if there was one before.
     pub(super) fn start_dev(&mut self, id: JobId) {
         let Some(role) = self.job(id).map(|job| job.role) else { return };
+        if self.needs_no_agent(id) {
+            return;
+        }
         if self.lacks_staff(id, role) {
             self.wait_for_staff(id);
             return;
@@ -41,6 +44,9 @@ impl Turn<'_> {
         match job.state {
             // It is the agent's turn: it is needed.
             JobState::Working | JobState::Starting => {
+                if self.needs_no_agent(id) {
+                    return;
+                }
                 self.respawn(id, &reasons::ended_without_phase(how));
             }
             // Its question stays open, and is not asked twice: the answer starts a successor.

@@ -124,7 +124,7 @@ impl Turn<'_> {
     fn run_is_due(&mut self, key: &(ProjectName, ScheduleName), recipe: &Recipe) {
         let (project, name) = key;
         if let Err(run) = may_run(self.floor, project, &recipe.formula) {
-            let why = reasons::run_goes_on(run);
+            let why = reasons::run_under_way(run);
             self.note(NoteKind::RunState, project, None, notes::run_passed_over(name, &why));
             return self.came(key, Came::Skipped { why });
         }

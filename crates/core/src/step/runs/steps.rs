@@ -79,7 +79,10 @@ impl Turn<'_> {
                 self.start_or_put_off(id);
             }
         } else if run.is_through() {
-            self.push(id, Goal::Land);
+            // An agent may still commit what it made: it says when it is through.
+            if !there {
+                self.land_run(number);
+            }
         } else {
             // Cannot be with a recipe that has no flaw: something waits for what is never over.
             self.end_run(number, RunResult::Failed, reasons::run_is_stuck());
@@ -132,7 +135,7 @@ impl Turn<'_> {
             (record.note, record.output) = (note, output);
         });
         match code {
-            Some(0) => self.goes_on(*number, *job, step),
+            Some(0) => self.step_succeeded(*number, *job, step),
             Some(NOTHING_TO_DO) => {
                 self.end_run(*number, RunResult::NothingToDo, &reasons::step_found_nothing(step));
             }
@@ -140,15 +143,17 @@ impl Turn<'_> {
         }
     }
 
-    /// The step is done, and the next may begin; an agent that waits for that is told.
-    fn goes_on(&mut self, number: RunNumber, id: JobId, step: &StepId) {
+    /// The step is done: the next may begin, and an agent that waits for that is told.
+    fn step_succeeded(&mut self, number: RunNumber, id: JobId, step: &StepId) {
         let there = self.job(id).is_some_and(|job| job.session.is_some());
         self.advance(number);
         let Some(run) = self.floor.runs.get(&number).filter(|_| there) else { return };
-        if run.under_way().is_none() && run.awaits_agent() {
-            let text = agents::step_ran(step, run);
-            self.inform(id, &text);
-        }
+        let text = match run.under_way() {
+            None if run.awaits_agent() => agents::step_ran(step, run),
+            None if run.is_through() => agents::steps_are_over(step),
+            _ => return,
+        };
+        self.inform(id, &text);
     }
 
     /// What the session says of a step of its own.
@@ -212,7 +217,7 @@ impl Turn<'_> {
         let state = if *there { StepState::Done } else { StepState::Open };
         self.set_step(number, step, |record| record.state = state);
         if *there {
-            return self.goes_on(number, id, step);
+            return self.step_succeeded(number, id, step);
         }
         match attempt < CLAIMS_MAX {
             true => self.tell(id, &agents::step_not_verified(step, why)),
@@ -251,12 +256,30 @@ impl Turn<'_> {
                 self.remind(id, &text, reasons::steps_are_open());
             }
             Phase::Done if self.job(id).is_some_and(|job| job.state == JobState::Working) => {
-                self.push(id, Goal::Land);
+                self.land_run(number);
             }
             // What it left is on its way.
             Phase::Done => {}
             _ => return false,
         }
+        true
+    }
+
+    /// What its steps left on its branch is on its way.
+    fn land_run(&mut self, number: RunNumber) {
+        let Some(run) = self.floor.run_mut(number) else { return };
+        run.landing = true;
+        if let Some(id) = run.job() {
+            self.push(id, Goal::Land);
+        }
+    }
+
+    /// Nobody is needed for a run whose steps are over, unless what they left came back. Returns whether that is so.
+    pub(in crate::step) fn needs_no_agent(&mut self, id: JobId) -> bool {
+        let through =
+            self.floor.run_of(id).filter(|run| run.is_through() && !run.landing && !run.is_ending());
+        let Some(number) = through.map(|run| run.number) else { return false };
+        self.land_run(number);
         true
     }
 

@@ -52,7 +52,7 @@ fn an_action_is_its_issues_job_and_what_it_came_to_is_said_there() {
     assert_eq!((start.role, start.assignment), (Role::ACTION, Assignment::Issue(IssueNumber(7))));
     assert_eq!(start.task.as_ref().map(|task| task.run), Some(RunNumber(1)));
     scene.start_session();
-    scene.said(start.epoch, "do").said(start.epoch, "report").branch(0);
+    scene.said(start.epoch, "do").said(start.epoch, "report").signal(start.epoch, Phase::Done).branch(0);
     assert!(scene.comment().contains("Run 1 of the formula `action`"), "{}", scene.comment());
     assert!(scene.has("close_issue"), "{:?}", scene.names());
     scene.settle();
@@ -67,7 +67,7 @@ fn what_an_action_leaves_in_files_goes_the_way_of_any_change() {
     scene.planned_action("action").worktree_ready();
     scene.start_session();
     let epoch = scene.job().session.expect("there is an agent");
-    scene.said(epoch, "do").said(epoch, "report").branch(1);
+    scene.said(epoch, "do").said(epoch, "report").signal(epoch, Phase::Done).branch(1);
     assert!(scene.has("open_pr"), "{:?}", scene.names());
     assert!(!scene.has("close_issue"), "{:?}", scene.names());
 }

@@ -1,12 +1,12 @@
 //! Runs of formulas: commands first, the agent when it is its turn, one thing after another, and an end.
 
 use super::*;
-use crate::effect::{PlannedRun, RunStep};
+use crate::effect::{AgentTrouble, PlannedRun, RunStep};
 use crate::event::{RunAsk, StepSaid};
 use crate::ids::{Assignment, Role, RunNumber, StepId};
 use crate::recipe::{Context, Recipe, Step as Part};
-use crate::state::{Came, End, OnMissed, Run, RunResult, Schedule, SchedulePlan, StepState};
-use crate::step::{NotAStep, may_run, may_say};
+use crate::state::{Came, End, OnMissed, Run, RunResult, RunState, Schedule, SchedulePlan, StepState};
+use crate::step::{NotAStep, RunWaiting, may_run, may_say};
 
 const RUN: RunNumber = RunNumber(1);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -111,6 +111,44 @@ fn commands_alone_start_no_agent_and_end_the_run() {
     assert_eq!(scene.the_run().steps[0].output, "said");
 }
 
+/// What a run waits for is asked of what begins it.
+#[test]
+fn a_run_says_what_it_waits_for_until_it_begins() {
+    let named = |name: &str, steps| {
+        let recipe = Recipe { formula: name.parse().expect("a name"), ..recipe(steps) };
+        Event::RunAsked { project: project(), ask: RunAsk { recipe, by: "ann".into(), schedule: None } }
+    };
+    let agents = || vec![part("write", &[])];
+    let mut scene = Scene::new(Policy { max_jobs: 1, floor_max_jobs: Some(2), ..Policy::default() });
+    scene.staffed = false;
+    scene.event(Event::Resumed).event(Event::WorkPaused { project: None, why: "lunch".into() });
+    scene.event(named("a", agents())).event(named("b", agents()));
+    let waits = |scene: &Scene, number| {
+        let run = scene.floor.runs.get(&RunNumber(number)).expect("there is a run");
+        (run.state == RunState::Waiting).then(|| RunWaiting::of(&scene.floor, run))
+    };
+    assert_eq!(waits(&scene, 1), Some(RunWaiting::Paused("lunch".into())));
+    scene.event(Event::WorkResumed { project: None });
+    assert_eq!(waits(&scene, 1), Some(RunWaiting::Looking));
+    let trouble = AgentTrouble { role: Role::DEV, why: "no key".into() };
+    let looked = outcome::AgentsChecked { troubles: vec![trouble], unset: vec![] };
+    scene.answer("check_agents", Outcome::AgentsChecked(looked));
+    let out = RunWaiting::Outage { role: Role::DEV, why: "no key".into() };
+    assert_eq!((waits(&scene, 1), waits(&scene, 2)), (Some(out.clone()), Some(out)));
+    // What needs no agent begins meanwhile, and takes the room.
+    scene.event(named("c", vec![command("look", &[])]));
+    assert_eq!(waits(&scene, 3), None);
+    assert_eq!(waits(&scene, 1), Some(RunWaiting::Room { live: 1, max: 1 }));
+}
+
+#[test]
+fn a_run_waits_for_room_on_the_floor() {
+    let mut scene = Scene::new(Policy { max_jobs: 2, floor_max_jobs: Some(1), ..Policy::default() });
+    scene.issue(1, &["backlog"], &[]);
+    scene.event(ask(vec![command("look", &[])]));
+    assert_eq!(RunWaiting::of(&scene.floor, scene.the_run()), RunWaiting::FloorRoom { live: 1, max: 1 });
+}
+
 #[test]
 fn a_command_that_finds_nothing_to_do_ends_the_run_before_its_agent() {
     let mut scene = Scene::run(vec![command("look", &[]), part("write", &["look"])]);
@@ -188,7 +226,57 @@ fn what_is_verified_is_not_done_because_somebody_says_so() {
     assert_eq!(scene.unread(), ["STEP not verified", "STEP not verified"]);
     scene.said(DEV, "write").answer("verify_step", seen(true));
     assert_eq!(scene.step_is("write"), &StepState::Done);
+    assert_eq!(scene.unread().last(), Some(&"STEPS over"));
+    scene.signal(DEV, Phase::Done);
     assert!(scene.has("publish_branch"), "{:?}", scene.names());
+}
+
+#[test]
+fn an_agent_is_left_in_peace_until_it_says_that_it_is_through() {
+    let mut scene = Scene::run(vec![part("write", &[])]);
+    scene.start_session().said(DEV, "write");
+    assert!(!scene.has("publish_branch"), "it may still commit: {:?}", scene.names());
+    assert_eq!(scene.state(), "working");
+    scene.signal(DEV, Phase::Done);
+    assert!(scene.has("publish_branch"), "{:?}", scene.names());
+    // One that ends instead has said enough, and has no successor.
+    let mut scene = Scene::run(vec![part("write", &[])]);
+    scene.start_session().said(DEV, "write").exited(DEV, Some(0)).end_session();
+    assert!(scene.has("publish_branch") && !scene.has("start_session"), "{:?}", scene.names());
+    // One that says nothing more has no more time than the run.
+    let mut scene = Scene::run(vec![part("write", &[])]);
+    scene.start_session().said(DEV, "write");
+    assert!(scene.the_run().due().is_some());
+}
+
+#[test]
+fn what_is_not_committed_is_asked_for_and_then_kept() {
+    let dirty = Outcome::Branch(outcome::Branch {
+        head: sha(0),
+        ahead: 0,
+        dirty: 2,
+        note: None,
+        same_as: vec![],
+        base: None,
+        protected: vec![],
+    });
+    let mut scene = Scene::run(vec![part("write", &[])]);
+    scene.start_session().said(DEV, "write").signal(DEV, Phase::Done).answer("publish_branch", dirty.clone());
+    assert_eq!((scene.state(), scene.unread()), ("working", vec!["STEPS over"]));
+    // It cannot be made to commit: what it left is kept, and people read so.
+    let policy = Policy::default();
+    for _ in 0..policy.reminders_max {
+        scene.read(scene.floor.counters.get(&()).map_or(0, |c| c.message), DEV);
+        scene.signal(DEV, Phase::Done).answer("publish_branch", dirty.clone());
+    }
+    assert!(scene.reason().starts_with("2 changed files were not committed"), "{}", scene.reason());
+    scene.settle();
+    assert_eq!(scene.the_run().result(), Some(RunResult::Done));
+    // Without an agent there is nobody to ask.
+    let mut scene = Scene::run(vec![command("look", &[])]);
+    scene.ran(0).answer("publish_branch", dirty);
+    scene.settle();
+    assert!(scene.reason().starts_with("2 changed files were not committed"), "{}", scene.reason());
 }
 
 #[test]
@@ -346,7 +434,7 @@ fn what_is_due_is_run_once_and_then_due_again() {
 }
 
 #[test]
-fn what_is_due_while_a_run_goes_on_is_passed_over() {
+fn what_is_due_while_a_run_is_under_way_is_passed_over() {
     let mut scene = Scene::scheduled(OnMissed::Once);
     scene.event(ask(vec![part("one", &[])]));
     scene.wait(HOUR);

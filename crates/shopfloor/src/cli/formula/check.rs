@@ -3,10 +3,12 @@
 use super::super::{CliError, CliResult, Context, Exit, output};
 use super::{Shelf, settings};
 use crate::config::formula::{FORMULAS, Formula, Library};
-use crate::config::{ConfigError, ProjectConfig};
+use crate::config::{ConfigError, ProjectConfig, load};
 use clap::Args;
 use shopfloor_adapters::host::theirs;
 use shopfloor_core::ids::FormulaName;
+use shopfloor_core::state::Project;
+use shopfloor_core::text::one_line;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -35,8 +37,9 @@ pub fn run(context: &Context, args: &CheckArgs) -> CliResult<Exit> {
             let bytes = theirs::read(file, FILE_BYTES_MAX).map_err(|e| ConfigError::unreadable(file, &e))?;
             let formula = Formula::parse(file, &bytes);
             // A file may be checked where there is no floor.
-            let config = Shelf::of(context).ok().map(|shelf| shelf.config);
-            let errors = wrong(&formula, config.as_ref(), file);
+            let says = context.project().ok().map(|project| Says::of(context, &project)).transpose()?;
+            let name = file.file_stem().unwrap_or_default().to_string_lossy();
+            let errors = wrong(&name, &formula, says.as_ref());
             BTreeMap::from([(file.display().to_string(), errors)])
         }
         None => in_the_project(context)?,
@@ -55,16 +58,30 @@ pub fn run(context: &Context, args: &CheckArgs) -> CliResult<Exit> {
     Ok(if bad == 0 { Exit::Fine } else { Exit::Usage })
 }
 
+/// What the project's own file says now, accepted or not: formulas and what they name are written together.
+struct Says {
+    file: PathBuf,
+    config: ProjectConfig,
+}
+
+impl Says {
+    fn of(context: &Context, project: &Project) -> CliResult<Says> {
+        let file = settings(project);
+        let config = load::project(&file, &context.floor_config()?)?;
+        Ok(Says { file, config })
+    }
+}
+
 fn in_the_project(context: &Context) -> CliResult<BTreeMap<String, Vec<String>>> {
     let shelf = Shelf::of(context)?;
-    let file = settings(&shelf.project);
+    let says = Says::of(context, &shelf.project)?;
     let library = Library::new(&shelf.now);
     let found = library.iter().map(|(name, found)| {
         let shown =
             found.file.as_ref().map_or_else(|| format!("{name} (built in)"), |f| f.display().to_string());
         // A project need not have what a built-in one asks for, until it is run.
-        let config = found.file.as_ref().map(|_| &shelf.config);
-        (shown, wrong(&found.formula, config, &file))
+        let says = found.file.as_ref().map(|_| &says);
+        (shown, wrong(name.as_str(), &found.formula, says))
     });
     let misnamed = shelf.now.keys().filter_map(|path| {
         let stem = path.strip_prefix(FORMULAS)?.strip_prefix('/')?.strip_suffix(".toml")?;
@@ -74,20 +91,31 @@ fn in_the_project(context: &Context) -> CliResult<BTreeMap<String, Vec<String>>>
     Ok(found.chain(misnamed).collect())
 }
 
-/// What is wrong with a formula in a project.
-fn wrong(formula: &Result<Formula, ConfigError>, config: Option<&ProjectConfig>, file: &Path) -> Vec<String> {
+/// What is wrong with a formula, by itself and beside what its project says.
+fn wrong(name: &str, formula: &Result<Formula, ConfigError>, says: Option<&Says>) -> Vec<String> {
     match formula {
         Err(e) => vec![e.to_string()],
         Ok(formula) => {
-            let lacks = config.map(|config| formula.lacks(config)).unwrap_or_default();
-            lacks.into_iter().map(|lack| format!("{}: {lack}", file.display())).collect()
+            let lacks = says.map(|says| formula.lacks(&says.config)).unwrap_or_default();
+            let file = says.map(|says| says.file.display().to_string()).unwrap_or_default();
+            lacks.into_iter().map(|lack| lacking(&file, name, &lack)).collect()
         }
     }
 }
 
-pub(super) fn usable(formula: &Formula, config: &ProjectConfig, file: &Path) -> CliResult<()> {
+fn lacking(file: &str, formula: &str, lack: &str) -> String {
+    format!("{file}: formula `{}`: {lack}", one_line(formula, 80))
+}
+
+/// Whether the accepted configuration has what the formula names.
+pub(super) fn usable(
+    name: &FormulaName,
+    formula: &Formula,
+    config: &ProjectConfig,
+    file: &Path,
+) -> CliResult<()> {
     match formula.lacks(config).into_iter().next() {
-        Some(why) => Err(CliError::usage(format!("{}: {why}", file.display()))
+        Some(lack) => Err(CliError::usage(lacking(&file.display().to_string(), name.as_str(), &lack))
             .hint("add it, and accept it with `shopfloor config accept`")),
         None => Ok(()),
     }

@@ -40,19 +40,26 @@ pub fn may(context: &Context, checkout: &Path, primary: &str) -> CliResult<()> {
     Ok(())
 }
 
-/// Commits the file and nothing else. Whether there was anything to commit.
-pub fn commit(context: &Context, checkout: &Path) -> CliResult<bool> {
+/// Commits the files and nothing else. Whether there was anything to commit.
+pub fn commit(context: &Context, checkout: &Path, files: &[&str]) -> CliResult<bool> {
     let git = UserGit { program: context.floor_config()?.git.program, checkout };
     let file = config::FILE_NAME;
-    git.run(&["add", "--", file])?;
-    if git.holds(&["diff", "--cached", "--quiet", "--", file])? {
+    let with = |words: &[&'static str]| -> Vec<String> {
+        words.iter().chain(&["--"]).chain(files).map(|word| (*word).to_owned()).collect()
+    };
+    let run = |words: &[&'static str]| {
+        let words = with(words);
+        git.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    run(&["add"])?;
+    if run(&["diff", "--cached", "--quiet"])?.status.success() {
         return Ok(false);
     }
-    let made = git.run(&["commit", "--quiet", "-m", "Add shopfloor.toml", "--", file])?;
+    let made = run(&["commit", "--quiet", "-m", "Add shopfloor.toml"])?;
     if made.status.success() {
         return Ok(true);
     }
-    git.run(&["reset", "--quiet", "--", file])?;
+    run(&["reset", "--quiet"])?;
     let said = String::from_utf8_lossy(&made.stderr).trim().to_owned();
     Err(CliError::failed(format!("{file} is written, but git did not commit it: {said}"))
         .hint(format!("fix that and run `git add {file} && git commit`, then `shopfloor init` again")))

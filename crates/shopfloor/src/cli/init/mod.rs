@@ -2,17 +2,18 @@
 
 mod commit;
 mod leftovers;
+mod vision;
 
 use super::config::accept::{accept_all, proposal};
 use super::output;
 use super::{CliError, CliResult, Context, Exit, now};
-use crate::config::{self, template};
+use crate::config::{self, FloorConfig, template};
 use clap::Args;
 use shopfloor_adapters::git::repos::{self, CheckoutProblem, OriginState, RegisterError};
 use shopfloor_adapters::git::{Caps, Git, GitError, GitProject};
 use shopfloor_adapters::host::atomic::write_atomic;
 use shopfloor_core::event::Event;
-use shopfloor_core::ids::ProjectName;
+use shopfloor_core::ids::{ProjectName, Role};
 use shopfloor_core::redact::Redactor;
 use shopfloor_desk::answer;
 use std::ffi::OsStr;
@@ -32,9 +33,13 @@ pub struct InitArgs {
     /// Continue despite uncommitted changes; agents will not see them
     #[arg(long)]
     allow_dirty: bool,
-    /// Commit shopfloor.toml, and only that, with your own git identity and hooks
+    /// Commit shopfloor.toml, and what else is written, with your own git identity and hooks
     #[arg(long)]
     commit: bool,
+    /// Switch the other agents on (gardener, supervisor, predictor, planner, action), and write VISION.md and
+    /// RESOURCES.md for you to fill in
+    #[arg(long)]
+    with_agents: bool,
     /// If a floor was here and its store is gone: move what it left aside, and begin anew
     #[arg(long)]
     set_aside: bool,
@@ -90,12 +95,24 @@ pub fn run(context: &Context, args: InitArgs) -> CliResult<Exit> {
         ))
         .hint("choose another name with --name"));
     }
+    if exists && args.with_agents {
+        let others = Role::OTHERS.into_iter().filter(|role| !config::switch::is_on(&config, *role));
+        for role in others {
+            eprintln!(
+                "note: `shopfloor agents enable {role}` switches the {role} on in the file that is there"
+            );
+        }
+    }
     if !exists {
         let text = new_config(&git, &checkout, &args)?;
         write_atomic(&file, text.as_bytes(), 0o644)?;
     }
+    let mut written = vec![config::FILE_NAME];
+    if args.with_agents {
+        written.extend(vision::write(&checkout)?);
+    }
     // Before origin gets the primary branch: then it has the file, too.
-    let committed = args.commit && commit::commit(context, &checkout)?;
+    let committed = args.commit && commit::commit(context, &checkout, &written)?;
     let state = repos::register(&git, &context.layout, &project, args.allow_dirty).map_err(problem)?;
     answer(context.forges()?.init(&project.name))?;
     let event = Event::ProjectSet {
@@ -170,7 +187,15 @@ fn new_config(git: &Git, checkout: &Path, args: &InitArgs) -> CliResult<String> 
         Some(branch) => branch.clone(),
         None => repos::guess_primary(git, checkout).map_err(problem)?,
     };
-    Ok(template::render(&name, &primary, &template::detect(checkout)))
+    let text = template::render(&name, &primary, &template::detect(checkout));
+    if !args.with_agents {
+        return Ok(text);
+    }
+    let file = checkout.join(config::FILE_NAME);
+    Role::OTHERS.into_iter().try_fold(text, |text, role| {
+        let config = config::load::project_from(&file, &text, &FloorConfig::default())?;
+        Ok(config::switch::on(&file, &text, &config, role)?)
+    })
 }
 
 /// A name from the folder's, as near as the rules allow.

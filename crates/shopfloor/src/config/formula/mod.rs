@@ -116,7 +116,7 @@ pub struct FormulaStep {
     /// A condition on the variables, such as `full and area != ""`. If it does not hold, the step is passed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// A program and its arguments, run in the run's worktree without a shell. Exit code 0: go on; 78: there is
+    /// A program and its arguments, run in the run's worktree without a shell. Exit code 0: continue; 78: there is
     /// nothing to do, and the run is over; any other: the run has failed. What it prints is shown to the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Vec<String>>,

@@ -60,7 +60,7 @@ impl Timetable {
 }
 
 /// What a schedule's formula comes to, as it was accepted.
-pub(crate) fn recipe(project: &Loaded, plan: &SchedulePlan) -> Result<Recipe, String> {
+pub fn recipe(project: &Loaded, plan: &SchedulePlan) -> Result<Recipe, String> {
     let recipe = filled_in(project, &plan.formula, &plan.vars)?;
     Ok(Recipe { lifetime: plan.timeout.unwrap_or(recipe.lifetime), ..recipe })
 }

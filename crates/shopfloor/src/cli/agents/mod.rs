@@ -1,7 +1,9 @@
 //! `shopfloor agents`: the registry of identities, and which of them are alive.
 
-use super::{CliResult, Context, Exit, output};
-use clap::Args;
+mod switch;
+
+use super::{CliResult, Context, Exit, authority, output};
+use clap::{Args, Subcommand};
 use shopfloor_core::ids::{ProjectName, agent_name};
 use shopfloor_core::state::{Agent, AgentStatus, End, Floor};
 use shopfloor_core::text::one_line;
@@ -18,7 +20,10 @@ use std::time::Duration;
 /// for 5 minutes), crashed or terminated; with how long it is so. PIDs and terminals: --json, and `attach`.
 /// After the jobs' agents come the hand sessions (role hand) and, if it runs, the daemon (role guardian).
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct AgentsArgs {
+    #[command(subcommand)]
+    command: Option<AgentsCommand>,
     /// Also those that ended
     #[arg(long)]
     all: bool,
@@ -27,12 +32,34 @@ pub struct AgentsArgs {
     watch: bool,
 }
 
+#[derive(Subcommand)]
+enum AgentsCommand {
+    /// Switch one of the other agents on: gardener, supervisor, predictor, planner or action
+    ///
+    /// Writes it into shopfloor.toml, run like the developer unless the file says otherwise, and accepts that.
+    Enable(switch::SwitchArgs),
+    /// Switch it off again
+    Disable(switch::SwitchArgs),
+}
+
+impl AgentsArgs {
+    /// What to do instead, if it is only for people.
+    pub(super) fn persons(&self) -> Option<&'static str> {
+        self.command.is_some().then_some(authority::ELSEWHERE)
+    }
+}
+
 /// What a minute changes by itself: ages, and processes that went unseen.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
 /// Predecessors in the table; --json has more.
 const CHAIN_SHOWN: usize = 3;
 
 pub fn run(context: &Context, args: &AgentsArgs) -> CliResult<Exit> {
+    match &args.command {
+        Some(AgentsCommand::Enable(switch)) => return switch::run(context, switch, true),
+        Some(AgentsCommand::Disable(switch)) => return switch::run(context, switch, false),
+        None => {}
+    }
     let project = context.named_project()?;
     if !args.watch {
         let floor = if args.all { context.history()? } else { context.committed_about(&[])? };
