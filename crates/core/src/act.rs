@@ -167,6 +167,8 @@ pub enum Refusal {
     /// It has another question, or has asked so many.
     Asks(QuestionId),
     Questions(u32),
+    /// It has asked the vault for so much.
+    Requests(u32),
     Empty,
     TooLong(usize),
 }

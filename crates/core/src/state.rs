@@ -66,6 +66,7 @@ mod pin;
 mod pull;
 mod queue;
 mod record;
+mod refusals;
 mod run;
 mod schedule;
 mod session;
@@ -96,6 +97,7 @@ pub use queue::{
     StoodOn, TrialRun, Who,
 };
 pub use record::{Rework, WorkPhase, WorkRecord};
+pub use refusals::Refusals;
 pub use run::{Run, RunResult, RunState, StepRecord, StepState, Task};
 pub use schedule::{Came, LastTime, OnMissed, Planning, Postponed, Schedule, SchedulePlan, Spent};
 pub use session::{
@@ -156,6 +158,9 @@ pub struct Project {
     /// What is failing now and being retried.
     #[serde(default)]
     pub troubles: Vec<Trouble>,
+    /// Who asked for what needs a person.
+    #[serde(default)]
+    pub refusals: Refusals,
 }
 record!(Project, "project", Projects, ProjectName, |p| p.name.clone(), |k| k.to_string());
 

@@ -24,14 +24,19 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
+    /// What was said about it since the machine started.
+    pub(crate) fn was(pid: u32, said: &[u8]) -> Option<Stat> {
+        let own = said.strip_prefix(pid.to_string().as_bytes()).is_some_and(|rest| rest.starts_with(b" ("));
+        let mut stat = Stat::parse(pid, said).filter(|_| own)?;
+        stat.id.start = in_boot(stat.id.start, boot());
+        Some(stat)
+    }
+
     /// `Ok(None)`: there is no such process.
     pub(crate) fn read(pid: u32) -> io::Result<Option<Stat>> {
         match said(pid, "stat") {
-            Ok(bytes) => match Stat::parse(pid, &bytes) {
-                Some(mut stat) => {
-                    stat.id.start = in_boot(stat.id.start, boot());
-                    Ok(Some(stat))
-                }
+            Ok(bytes) => match Stat::was(pid, &bytes) {
+                Some(stat) => Ok(Some(stat)),
                 None => Err(io::Error::other(format!("/proc/{pid}/stat is not as expected"))),
             },
             // ESRCH: it ended between opening and reading.

@@ -36,6 +36,11 @@ pub fn identify(pid: u32) -> Option<ProcessId> {
     Stat::read(pid).ok().flatten().filter(|stat| !stat.ended).map(|stat| stat.id)
 }
 
+/// Whether that process runs, and what `/proc/PID/stat` once said was said of it.
+pub fn is_of(pid: u32, stat: &[u8]) -> bool {
+    identify(pid).is_some_and(|known| Stat::was(pid, stat).is_some_and(|was| was.id == known))
+}
+
 /// A process as its parent sees it.
 pub(crate) enum Child {
     Running(ProcessId),

@@ -21,6 +21,9 @@ pub struct Conduct {
     /// The issues among those that were there and are begun.
     #[serde(default)]
     pub begun: Vec<IssueNumber>,
+    /// What it asked the vault for, rejected or not.
+    #[serde(default)]
+    pub requests: u32,
     /// How often something was refused.
     #[serde(default)]
     pub refused: u32,

@@ -34,7 +34,7 @@ pub(crate) use sessions::{HELD_FOR, Sessions};
 pub(crate) use turn::Numbers;
 pub(crate) use vault::Vault;
 
-pub use acts::{dressed, may_act, may_ask, may_do};
+pub use acts::{dressed, may_act, may_ask, may_ask_the_vault, may_do};
 pub use attention::{READ_FORGE, is_wanted, read_lane};
 pub use jobs::{
     NotReviewed, Overlap, RunWaiting, Standings, Waiting, may_ask_for_review, overlap, tidy_order,
@@ -172,9 +172,7 @@ impl<'a> Turn<'a> {
             Event::Escalated { project, text } => {
                 self.note(NoteKind::Escalation, project, None, text.clone());
             }
-            Event::PersonNeeded { project, by, asked } => {
-                self.note(NoteKind::Refused, project, None, crate::texts::reasons::needs_a_person(by, asked));
-            }
+            Event::PersonNeeded { project, by, asked } => self.person_needed(project, by, asked),
             Event::MergeAsked { project, issue, urgent, alone } => {
                 self.merge_asked(project, *issue, *urgent, *alone);
             }

@@ -98,6 +98,9 @@ pub fn act_refused(why: &Refusal) -> String {
         }
         Refusal::Asks(question) => format!("its question q{question} is still open"),
         Refusal::Questions(max) => format!("no more than {} may be asked here", count(*max, "question")),
+        Refusal::Requests(max) => {
+            format!("no more than {} may be made to the vault here", count(*max, "request"))
+        }
         Refusal::Empty => "its text is empty".to_owned(),
         Refusal::TooLong(max) => format!("its text has more than {max} bytes, or it has too many labels"),
     }

@@ -461,6 +461,7 @@ fn reasons_why_something_ended() {
         act_refused(&Refusal::NoReason(IssueNumber(7))),
         act_refused(&Refusal::Asks(QuestionId(3))),
         act_refused(&Refusal::Questions(10)),
+        act_refused(&Refusal::Requests(20)),
         act_refused(&Refusal::Empty),
         act_refused(&Refusal::TooLong(1000)),
         gave_up("no compiler"),

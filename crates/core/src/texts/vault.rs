@@ -22,6 +22,11 @@ pub fn asked(request: &Request) -> String {
     format!("vault request {number} for {type}, by {by}: {}", one_line(reason, 200))
 }
 
+/// What an agent wants, of which it has had so much.
+pub fn wanted(of: &RequestType) -> String {
+    format!("{of} of the vault")
+}
+
 pub fn refused(number: RequestNumber, why: &str) -> String {
     format!("vault request {number} is rejected: {why}")
 }

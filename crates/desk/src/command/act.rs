@@ -93,7 +93,7 @@ impl Desk {
 }
 
 /// What is over is nobody's. The rest is committed, whatever comes of it, unless that is refused all the time.
-fn is_to_be_known(floor: &Floor, epoch: Epoch, refusal: Option<&Refusal>) -> bool {
+pub(super) fn is_to_be_known(floor: &Floor, epoch: Epoch, refusal: Option<&Refusal>) -> bool {
     match refusal {
         None => true,
         Some(Refusal::Over) => false,
@@ -123,7 +123,7 @@ fn way_to_allow(why: &Refusal) -> Option<String> {
     Some(format!("a person can do it, or allow it with {line} in [roles.{role}] of shopfloor.toml"))
 }
 
-fn refused(why: Option<Refusal>) -> Error {
+pub(super) fn refused(why: Option<Refusal>) -> Error {
     let why = why.unwrap_or(Refusal::Over);
     let exit = if why.needs_person() { Exit::NeedsPerson } else { Exit::Failed };
     let hint = match &why {
@@ -132,7 +132,7 @@ fn refused(why: Option<Refusal>) -> Error {
         Refusal::Like(Some(issue), _) => {
             Some(format!("nothing was made; `shopfloor issue show {issue}` shows what it says"))
         }
-        Refusal::Issues(_) | Refusal::Changes(_) | Refusal::Questions(_) => {
+        Refusal::Issues(_) | Refusal::Changes(_) | Refusal::Questions(_) | Refusal::Requests(_) => {
             Some("say in your own issue, or at the end of your work, what is left to be said".to_owned())
         }
         Refusal::NoReason(issue) => Some(format!("`shopfloor issue comment {issue} \"…\"` says it")),

@@ -62,9 +62,9 @@ pub use context::Context;
 pub use error::{CliError, CliResult, Exit};
 pub use shopfloor_desk::now;
 
-use crate::asker::ASKER;
 use crate::demo_agent;
 use clap::{Parser, Subcommand};
+use shopfloor_core::ids::Epoch;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -150,13 +150,56 @@ enum Command {
 }
 
 impl Command {
-    /// A file that it reads a text from, or looks for.
+    /// A file of whoever asks, which it reads or looks for: never where the floor is, on behalf of somebody who may see
+    /// less. What a command for people reads is not among these.
     fn file(&self) -> Option<&Path> {
         match self {
             Command::Issue(args) => args.file(),
             Command::Predictions(args) => args.file(),
             Command::Vault(args) => args.file(),
-            _ => None,
+            Command::Formula(args) => args.file(),
+            Command::Init(_)
+            | Command::Up(_)
+            | Command::Status(_)
+            | Command::Down(_)
+            | Command::Trends(_)
+            | Command::Doctor(_)
+            | Command::Explain(_)
+            | Command::Health(_)
+            | Command::Questions(_)
+            | Command::Question(_)
+            | Command::Answer(_)
+            | Command::Cancel(_)
+            | Command::Take(_)
+            | Command::Runs(_)
+            | Command::Run(_)
+            | Command::Schedule(_)
+            | Command::Step(_)
+            | Command::Pause(_)
+            | Command::Resume(_)
+            | Command::Agents(_)
+            | Command::Attach(_)
+            | Command::Next(_)
+            | Command::Events(_)
+            | Command::Pr(_)
+            | Command::Prompt(_)
+            | Command::Ci(_)
+            | Command::MergeQueue(_)
+            | Command::Rescue(_)
+            | Command::Gc(_)
+            | Command::Session(_)
+            | Command::Verify(_)
+            | Command::Marker(_)
+            | Command::Escalate(_)
+            | Command::Config(_)
+            | Command::Phase(_)
+            | Command::Inbox(_)
+            | Command::Hook(_)
+            | Command::Statusline
+            | Command::Deps(_)
+            | Command::Completions(_)
+            | Command::Man(_)
+            | Command::DemoAgent(_) => None,
         }
     }
 }
@@ -178,12 +221,10 @@ pub fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     let json = cli.json;
-    if std::env::var_os(ASKER).is_some() && !door::begin(cli.home.as_deref()) {
-        return Exit::Busy.into();
-    }
+    let Ok(caller) = door::begin(cli.home.as_deref()) else { return Exit::Busy.into() };
     let result = match door::of(&cli) {
         Some(door) => door::ask(&door, &cli),
-        None => here(cli),
+        None => here(cli, caller),
     };
     match result {
         Ok(exit) => exit.into(),
@@ -194,8 +235,10 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn here(cli: Cli) -> CliResult<Exit> {
+/// `caller`: the session that it is run for at the door.
+fn here(cli: Cli, caller: Option<Epoch>) -> CliResult<Exit> {
     let mut context = Context::from_environment(cli.home, cli.project, cli.json)?;
+    context.caller = caller;
     if let Some(who) = authority::check(&context, &cli.command)? {
         context.desk.asked_by(who);
     }

@@ -6,9 +6,11 @@
 //! - A token alone opens nothing, and neither does being a session's process: it takes both.
 //! - What is run is this program, on this floor, and reads no file that the asker names.
 //! - A command ends with whoever asked for it, and with the daemon.
+//! - Nobody takes the place of others: so many of one session are heard at once, before they have said anything.
 
 use super::Projects;
-use crate::asker::{self, ASKER, Who, refused};
+use super::places::{Place, Places};
+use crate::asker::{self, ASKER, Inside, Who, refused};
 use crate::door::{Reply, Request};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -18,9 +20,10 @@ use shopfloor_adapters::agent::Badge;
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::Epoch;
-use shopfloor_desk::Exit;
+use shopfloor_core::state::Refusals;
+use shopfloor_desk::{Exit, now};
 use shopfloor_engine::{Handle, Input};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::DirBuilder;
 use std::io::{self, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -30,18 +33,20 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const REQUEST_BYTES_MAX: u64 = 1024 * 1024;
 /// All of a request, not each part of it.
 const REQUEST_WITHIN: Duration = Duration::from_secs(10);
-/// At once, for all sessions. Whoever comes then is sent away.
-const CALLERS_MAX: usize = 128;
+/// At once, and of one session: more is a mistake, or an attack. Whoever comes then is sent away unheard.
+const CALLERS_MAX: usize = 512;
+const CALLERS_EACH_MAX: usize = 24;
 const NO_ROOM: Duration = Duration::from_millis(100);
-/// At once, for one session: more is a mistake, or an attack.
-const COMMANDS_MAX: usize = 16;
+/// At once, for one session. Less than may call, so that it is told why it has to wait.
+const COMMANDS_EACH_MAX: usize = 16;
+/// How many are remembered that were sent away, so that each is told of once.
+const TOLD_MAX: usize = 1000;
 /// Standard input, output and error.
 const STREAMS: usize = 3;
 
@@ -55,10 +60,13 @@ struct Keeper {
     layout: Layout,
     handle: Handle,
     projects: Projects,
-    busy: Arc<Mutex<BTreeMap<Epoch, usize>>>,
+    busy: Places<Epoch>,
     /// The commands that run here, and since when.
     commands: Arc<Mutex<BTreeMap<u32, Instant>>>,
-    callers: Arc<AtomicUsize>,
+    callers: Places<String>,
+    told: Arc<Mutex<BTreeSet<String>>>,
+    /// What is put on record from here: the same bound as everywhere, before anything is committed.
+    refusals: Arc<Mutex<Refusals>>,
 }
 
 impl Door {
@@ -72,8 +80,11 @@ impl Door {
         }
         let listener = UnixListener::bind(&path)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
-        let (busy, commands, callers) = Default::default();
-        let keeper = Keeper { layout: layout.clone(), handle, projects, busy, commands, callers };
+        let callers = Places::new(CALLERS_MAX, CALLERS_EACH_MAX);
+        let busy = Places::new(CALLERS_MAX, COMMANDS_EACH_MAX);
+        let (commands, told, refusals) = Default::default();
+        let keeper =
+            Keeper { layout: layout.clone(), handle, projects, busy, commands, callers, told, refusals };
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else {
@@ -81,7 +92,8 @@ impl Door {
                     std::thread::sleep(NO_ROOM);
                     continue;
                 };
-                let Some(caller) = Caller::of(&keeper.callers) else { continue };
+                // Who it is, the kernel knows before it says anything.
+                let Some(caller) = keeper.admit(&stream) else { continue };
                 let (keeper, since) = (keeper.clone(), Instant::now());
                 // Without a thread it is closed, and whoever asks tries again.
                 let _ = std::thread::Builder::new().spawn(move || {
@@ -102,6 +114,32 @@ impl Drop for Door {
 }
 
 impl Keeper {
+    /// A place among those that are heard, if whoever calls has not taken its share.
+    fn admit(&self, stream: &UnixStream) -> Option<Place<String>> {
+        let inside = asker::at(stream, &self.layout).ok()?;
+        let who = inside.as_ref().map_or_else(|| "a person".to_owned(), |inside| inside.who.to_string());
+        let place = self.callers.take(who.clone());
+        if let (None, Some(inside)) = (&place, inside) {
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            if told.len() < TOLD_MAX && told.insert(who) {
+                self.put_on_record(&inside, ["more than its share of the door".to_owned()].into_iter());
+            }
+        }
+        place
+    }
+
+    fn put_on_record(&self, inside: &Inside, asked: impl Iterator<Item = String>) {
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        if !refusals.count(&inside.who.to_string(), now()) {
+            return;
+        }
+        let first = || Some(self.projects.all().into_iter().next()?.config.project.name);
+        if let Some(project) = inside.project.clone().or_else(first) {
+            let redactor = self.projects.redactor_lookup()(&project);
+            self.handle.send(Input::Event(refused(project, &inside.who, asked, &redactor)));
+        }
+    }
+
     fn serve(&self, mut stream: &UnixStream, since: Instant) -> io::Result<()> {
         stream.set_read_timeout(Some(REQUEST_WITHIN))?;
         stream.set_write_timeout(Some(REQUEST_WITHIN))?;
@@ -123,7 +161,7 @@ impl Keeper {
         if request.args.iter().any(|arg| arg == "--home" || arg.starts_with("--home=")) {
             return Reply::no(Exit::Usage, "a session has one floor: leave --home out");
         }
-        let Some(_place) = Place::take(&self.busy, epoch) else {
+        let Some(_place) = self.busy.take(epoch) else {
             return Reply::no(Exit::Busy, "this session waits for too many commands");
         };
         match self.run(stream, epoch, &badge, request, streams) {
@@ -164,12 +202,7 @@ impl Keeper {
         match (&inside.who, shown) {
             (Who::Agent(epoch), Some((named, badge))) if *epoch == named => Ok((named, badge)),
             (who, _) => {
-                let project = inside.project.clone().or_else(|| {
-                    self.projects.all().into_iter().next().map(|project| project.config.project.name)
-                });
-                if let Some(project) = project {
-                    self.handle.send(Input::Event(refused(project, who, request.args.iter().cloned())));
-                }
+                self.put_on_record(&inside, request.args.iter().cloned());
                 Err(Reply::no(Exit::NeedsPerson, format!("this needs a person, and {who} asks")))
             }
         }
@@ -268,50 +301,4 @@ fn receive(stream: &UnixStream, since: Instant) -> io::Result<(Vec<u8>, Vec<Owne
         }
     }
     Ok((first, streams))
-}
-
-/// One of those that are served.
-struct Caller(Arc<AtomicUsize>);
-
-impl Caller {
-    fn of(all: &Arc<AtomicUsize>) -> Option<Caller> {
-        let caller = Caller(all.clone());
-        (all.fetch_add(1, Ordering::Relaxed) < CALLERS_MAX).then_some(caller)
-    }
-}
-
-impl Drop for Caller {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A session's place among those that wait for a command.
-struct Place {
-    busy: Arc<Mutex<BTreeMap<Epoch, usize>>>,
-    epoch: Epoch,
-}
-
-impl Place {
-    fn take(busy: &Arc<Mutex<BTreeMap<Epoch, usize>>>, epoch: Epoch) -> Option<Place> {
-        let mut all = busy.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = all.entry(epoch).or_default();
-        if *own >= COMMANDS_MAX {
-            return None;
-        }
-        *own += 1;
-        Some(Place { busy: busy.clone(), epoch })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut all = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = all.get_mut(&self.epoch) {
-            *own -= 1;
-            if *own == 0 {
-                all.remove(&self.epoch);
-            }
-        }
-    }
 }

@@ -9,6 +9,7 @@ mod origins;
 mod orphans;
 mod panes;
 mod people;
+mod places;
 mod proxy;
 mod seed_files;
 mod signs;

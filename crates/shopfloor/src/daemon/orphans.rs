@@ -5,20 +5,33 @@
 //! adopt them. What their worktrees hold is kept first. Sessions under other names belong to somebody, and
 //! are left alone.
 
-use shopfloor_adapters::terminal::tmux::Tmux;
+use shopfloor_adapters::terminal::known;
+use shopfloor_adapters::terminal::tmux::{Probe, Tmux};
 use shopfloor_core::ids::{Assignment, Epoch, ProjectName, Role, tmux_name};
 use shopfloor_core::state::{Floor, SessionState};
 use shopfloor_engine::ports::{PortResult, Ports, Tree};
 
 /// Ends all orphans. One that cannot be ended is reported, and holds nothing up.
 pub fn end(floor: &Floor, ports: &Ports, tmux: &Tmux) {
-    let names = match tmux.list() {
-        Ok(sessions) => sessions.into_iter().map(|(name, _)| name),
+    let sessions = match tmux.list() {
+        Ok(sessions) => sessions,
         Err(e) => {
             tracing::warn!("whether there are sessions that nobody knows cannot be seen: {e}");
             return;
         }
     };
+    for (name, probe) in &sessions {
+        // Those of an earlier build go on being who they are.
+        if let Probe::Alive(process) = probe
+            && let Err(e) = known::keep(tmux.socket(), name, *process)
+        {
+            tracing::warn!("session {name} cannot be put on record: {e}");
+        }
+    }
+    if let Err(e) = known::forget_ended(tmux.socket()) {
+        tracing::warn!("what is on record of sessions that ended cannot be removed: {e}");
+    }
+    let names = sessions.into_iter().map(|(name, _)| name);
     let orphans: Vec<(String, Tree, Epoch)> = names
         .filter_map(|name| parse(&name).map(|(tree, epoch)| (name, tree, epoch)))
         .filter(|(name, _, epoch)| !is_known(floor, name, *epoch))

@@ -495,3 +495,45 @@ fn nobody_else_writes_the_planners_memory_without_a_person() {
     let waits = floor.ok(&["explain", "1"]);
     assert!(waits.contains(".shopfloor/planner/MEMORY.md"), "{waits}");
 }
+
+/// Low risk is no leave to go on for ever, and what is refused is not put on record for ever.
+#[test]
+fn the_vault_is_asked_so_often_and_refusals_are_told_so_often() {
+    let script = r#"
+n=0; while [ $n -lt 24 ]; do n=$((n+1)); say vault request purge --reason "It is time $n"; done
+n=0; while [ $n -lt 60 ]; do n=$((n+1)); say pause; done
+"#;
+    let floor = Floor::new(
+        "[review]\nrequired = false\n[roles.dev]\nmay = [\"vault.request\"]\n[agents.dev]\nruntime = \"generic\"\ncommand = [\"sh\", \"SCRIPT\"]\n",
+    );
+    let (file, fired) = (floor.path("script.sh"), floor.path("fired"));
+    std::fs::write(&file, format!("{TOOLS}{script}{END}")).expect("written");
+    declare_purge(&floor, &fired);
+    floor.configure(|config| config.replace("SCRIPT", &file.display().to_string()));
+    floor.issue("Attack", "");
+    let (_, text) = floor.until_idle();
+    let said = std::fs::read_to_string(floor.home().join("said")).expect("it tried");
+    let of = |code: char, word: &str| {
+        said.lines().filter(|line| line.starts_with(code) && line.contains(word)).count()
+    };
+    assert_eq!((of('0', "vault request"), of('6', "pause")), (20, 60), "{said}{text}");
+    assert_eq!(of('1', "no more than 20 requests may be made to the vault here"), 4, "{said}");
+    wait_for("all are carried out", || {
+        std::fs::read_to_string(&fired).is_ok_and(|fired| fired.lines().count() == 20)
+    });
+    let refused = floor.ok(&["events", "--limit", "1000"]);
+    let refused = refused.lines().filter(|line| line.contains("REFUSED"));
+    assert_eq!(refused.clone().filter(|line| line.contains("needs a person")).count(), 50);
+    assert_eq!(refused.filter(|line| line.contains("purge of the vault")).count(), 4);
+}
+
+/// A type that anybody may have carried out who may ask the vault at all.
+pub fn declare_purge(floor: &Floor, fired: &std::path::Path) {
+    let file = floor.home().join("floor.toml");
+    let known = std::fs::read_to_string(&file).expect("it is there");
+    let purge = format!(
+        "[vault.types.purge]\nrun = [\"/bin/sh\", \"-c\", \"echo fired >> '{}'\"]\nrisk = \"low\"\nreversible = true\n",
+        fired.display()
+    );
+    std::fs::write(file, known + &purge).expect("written");
+}

@@ -13,6 +13,9 @@ use crate::step::Turn;
 use crate::texts::notes;
 use std::collections::BTreeSet;
 
+/// What the agents of one role may ask the vault for in one job: enough for whoever means well.
+const REQUESTS_MAX: u32 = 20;
+
 /// Whether a session may have that done. `Some`: it was asked for before, and is on its way or done.
 pub fn may_act(floor: &Floor, epoch: Epoch, act: &Act) -> Result<Option<ActId>, Refusal> {
     let session = at_work(floor, epoch)?;
@@ -120,6 +123,12 @@ pub fn may_ask(floor: &Floor, epoch: Epoch) -> Result<(), Refusal> {
     super::queries::room_for_another(floor, session.job)
 }
 
+/// Whether a session may ask the vault for something more. What is over asks for nothing: its capabilities say so.
+pub fn may_ask_the_vault(floor: &Floor, epoch: Epoch) -> Result<(), Refusal> {
+    let asked = floor.conduct(epoch).map_or(0, |conduct| conduct.requests);
+    if asked >= REQUESTS_MAX { Err(Refusal::Requests(REQUESTS_MAX)) } else { Ok(()) }
+}
+
 /// The session, if it is one that works for its job.
 fn at_work(floor: &Floor, epoch: Epoch) -> Result<&Session, Refusal> {
     let works = |session: &&Session| {
@@ -201,6 +210,21 @@ impl Turn<'_> {
         self.act(Action::Act(ActOrder { id, project, job, role, assignment, what }));
     }
 
+    /// Counts what a session asks the vault for. `false`: it has asked for so much.
+    pub(in crate::step) fn vault_asked_by(&mut self, epoch: Epoch, what: &str) -> bool {
+        if let Err(refusal) = may_ask_the_vault(self.floor, epoch) {
+            self.refuse(epoch, what, &refusal);
+            return false;
+        }
+        // What is over has no conduct any more.
+        if at_work(self.floor, epoch).is_ok()
+            && let Some(conduct) = self.conduct_of(epoch)
+        {
+            conduct.requests += 1;
+        }
+        true
+    }
+
     /// Says so on record, a few times for each agent.
     pub(super) fn refuse(&mut self, epoch: Epoch, what: &str, why: &Refusal) {
         // What is over has no conduct any more.
@@ -223,9 +247,18 @@ impl Turn<'_> {
         let key = (session.job, session.role);
         if self.floor.conducts.get(&key).is_none() {
             let (job, role, project) = (session.job, session.role, session.project.clone());
-            let (begun, deeds) = (vec![], vec![]);
-            let new =
-                Conduct { job, role, project, issues: 0, changes: 0, begun, refused: 0, deeds, query: None };
+            let new = Conduct {
+                job,
+                role,
+                project,
+                issues: 0,
+                changes: 0,
+                begun: vec![],
+                requests: 0,
+                refused: 0,
+                deeds: vec![],
+                query: None,
+            };
             self.floor.conducts.put(Acts(()), new);
         }
         self.floor.conduct_mut(key)

@@ -14,7 +14,7 @@ mod asked;
 mod done;
 mod queries;
 
-pub use asked::{dressed, may_act, may_ask, may_do};
+pub use asked::{dressed, may_act, may_ask, may_ask_the_vault, may_do};
 
 use crate::ids::{JobId, Role};
 use crate::state::{Conduct, Floor};

@@ -5,11 +5,15 @@ use super::{Shelf, settings};
 use crate::config::formula::{FORMULAS, Formula, Library};
 use crate::config::{ConfigError, ProjectConfig, load};
 use clap::Args;
+use shopfloor_adapters::host::theirs;
 use shopfloor_core::ids::FormulaName;
 use shopfloor_core::state::Project;
 use shopfloor_core::text::one_line;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// No longer one can be accepted.
+const FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// Check a formula's file, or all that the project's checkout has
 ///
@@ -21,10 +25,16 @@ pub struct CheckArgs {
     file: Option<PathBuf>,
 }
 
+impl CheckArgs {
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+}
+
 pub fn run(context: &Context, args: &CheckArgs) -> CliResult<Exit> {
     let errors = match &args.file {
         Some(file) => {
-            let bytes = std::fs::read(file).map_err(|e| ConfigError::unreadable(file, &e))?;
+            let bytes = theirs::read(file, FILE_BYTES_MAX).map_err(|e| ConfigError::unreadable(file, &e))?;
             let formula = Formula::parse(file, &bytes);
             // A file may be checked where there is no floor.
             let says = context.project().ok().map(|project| says_now(context, &project)).transpose()?;
