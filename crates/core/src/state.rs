@@ -33,6 +33,7 @@ pub struct Floor {
     pub schedules: Table<Schedule>,
     pub conducts: Table<Conduct>,
     pub requests: Table<Request>,
+    pub health: Table<Health>,
 }
 
 macro_rules! record {
@@ -55,6 +56,7 @@ macro_rules! record {
 
 mod ask;
 mod conduct;
+mod health;
 mod heard;
 mod hold;
 mod job;
@@ -77,6 +79,7 @@ mod vault;
 
 pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
 pub use conduct::{Conduct, Deed, DeedEnd, Query};
+pub use health::{Ack, Health, Known, Letter, REMEDIES_MAX};
 pub use heard::Heard;
 pub use hold::{Held, Hold, Pause};
 pub use job::{
@@ -122,6 +125,8 @@ pub struct Counters {
     pub acts: u64,
     #[serde(default)]
     pub requests: u64,
+    #[serde(default)]
+    pub letters: u64,
 }
 record!(Counters, "counters", Numbers, (), |_| (), |_| "all".into());
 

@@ -2,7 +2,7 @@
 
 use super::Floor;
 use crate::effect::outcome::{
-    Acted, AgentsChecked, Checkout, CheckoutTaken, Checkpoint, FoundMerged, Labelled, Landed, Primary,
+    Acted, AgentsChecked, Checkout, CheckoutTaken, Checkpoint, FoundMerged, HealthChecked, Labelled, Landed, Primary,
     Released, SessionEnded, Taken, Tidied,
 };
 use crate::effect::{Action, CommandEnd, Fired, Outcome};
@@ -23,7 +23,8 @@ impl Floor {
                 Outcome::Primary(Primary { head: known.clone(), continues: true, recorded: false })
             }
             Action::FindPrimary { known: None, .. } => Outcome::NoPrimary,
-            Action::EndSession { .. } => {
+            Action::CheckHealth(_) => Outcome::HealthChecked(HealthChecked { measured: Box::default() }),
+            Action::EndSession { .. } | Action::EndStray(_) => {
                 let last_output = "bye".into();
                 Outcome::SessionEnded(SessionEnded { rescue: None, last_output, note: None })
             }

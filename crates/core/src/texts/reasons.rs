@@ -378,6 +378,10 @@ pub fn by_schedule(schedule: &ScheduleName) -> String {
     format!("schedule {schedule}")
 }
 
+pub fn nothing_unexplained() -> &'static str {
+    "nothing was found that the factory cannot explain or mend by itself"
+}
+
 pub fn nothing_to_do() -> &'static str {
     "nothing to do"
 }

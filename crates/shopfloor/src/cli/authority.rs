@@ -126,6 +126,7 @@ pub(super) fn needed(command: &Command) -> Needed {
         Command::Question(_) => Needed::Capability(Capability::AskQuestion),
         Command::Pr(_)
         | Command::Health(_)
+        | Command::Supervisor(_)
         | Command::Status(_)
         | Command::Explain(_)
         | Command::Questions(_)
@@ -164,6 +165,8 @@ fn persons(command: &Command) -> Option<&'static str> {
         Command::Formula(args) => args.persons(),
         Command::Run(args) => args.persons(),
         Command::Schedule(args) => args.persons(),
+        Command::Health(args) => args.persons(),
+        Command::Supervisor(args) => args.persons(),
         Command::Session(args) => args.persons(),
         Command::Hook(args) => args.persons(),
         Command::Config(args) => args.persons(),
@@ -171,7 +174,6 @@ fn persons(command: &Command) -> Option<&'static str> {
         Command::Status(_)
         | Command::Doctor(_)
         | Command::Explain(_)
-        | Command::Health(_)
         | Command::Question(_)
         | Command::Questions(_)
         | Command::Agents(_)

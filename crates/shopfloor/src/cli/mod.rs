@@ -49,6 +49,7 @@ mod session;
 mod status;
 mod statusline;
 mod step;
+mod supervisor;
 mod take;
 mod timers;
 mod troubles;
@@ -70,7 +71,7 @@ use std::process::ExitCode;
 /// An autonomous code factory: issues in, merged and verified changes out.
 ///
 /// Exit codes: 0 fine, 1 failed, 2 usage or config, 3 a job ended blocked or failed, 4 no such
-/// thing, 5 the floor is busy or locked, 6 only a person can continue.
+/// thing, 5 the floor is busy or locked, 6 only a person can continue, 78 a check found nothing.
 #[derive(Parser)]
 #[command(name = "shopfloor", version, max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
@@ -105,6 +106,7 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
     Health(health::HealthArgs),
+    Supervisor(supervisor::SupervisorArgs),
     Questions(questions::QuestionsArgs),
     Question(question::QuestionArgs),
     Answer(answer::AnswerArgs),
@@ -238,7 +240,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Explain(args) => explain::run(context, &args),
         Command::Formula(args) => formula::run(context, args),
         Command::Gc(args) => gc::run(context, &args),
-        Command::Health(args) => health::run(context, &args),
+        Command::Health(args) => health::run(context, args),
         Command::Hook(args) => hook::run(context, args),
         Command::Inbox(args) => inbox::run(context, args),
         Command::Init(args) => init::run(context, args),
@@ -260,6 +262,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Status(args) => status::run(context, args),
         Command::Statusline => statusline::run(),
         Command::Step(args) => step::run(context, args),
+        Command::Supervisor(args) => supervisor::run(context, args),
         Command::Up(args) => up::run(context, &args),
         Command::Vault(args) => vault::run(context, args),
         Command::Verify(args) => verify::run(context, args),

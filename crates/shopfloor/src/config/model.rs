@@ -44,6 +44,8 @@ pub struct ProjectConfig {
     #[serde(default)]
     pub limits: Limits,
     #[serde(default)]
+    pub health: Health,
+    #[serde(default)]
     pub sessions: ProjectSessions,
     #[serde(default)]
     pub worktree: Worktree,

@@ -3,6 +3,7 @@
 
 mod checkouts;
 mod door;
+mod health;
 mod mending;
 mod numbers;
 mod origins;
@@ -23,6 +24,7 @@ pub use watches::FloorWatches;
 use crate::config;
 use crate::config::runtimes::Catalogue;
 use crate::projects::{PrimaryFile, Projects, Unusable};
+use health::Checkups;
 use panes::PaneListener;
 use proxy::Proxy;
 use seed_files::{SeedCi, SeedWatch};
@@ -30,6 +32,7 @@ use shopfloor_adapters::agent::TmuxAgents;
 use shopfloor_adapters::ci::local::{CiProgress, LocalCi};
 use shopfloor_adapters::escalations::EscalationFiles;
 use shopfloor_adapters::git::{Git, GitMerger, GitWorkspace, branches, origin, repos};
+use shopfloor_adapters::health::Diary;
 use shopfloor_adapters::host::lock::{self, FileLock};
 use shopfloor_adapters::jail::Isolation;
 use shopfloor_adapters::layout::Layout;
@@ -287,6 +290,16 @@ fn ports(
             verifiers: projects.verifiers(),
         }),
         schedules: Arc::new(schedules::Timetable { projects: projects.clone() }),
+        health: Arc::new(Checkups {
+            layout: layout.clone(),
+            tmux: tmux.clone(),
+            ci: Mutex::new(desk.ci()?),
+            diary: Diary {
+                layout: layout.clone(),
+                moment: shopfloor_desk::time::moment,
+                redactor: projects.redactor_lookup(),
+            },
+        }),
         escalations: Arc::new(EscalationFiles {
             layout: layout.clone(),
             moment: shopfloor_desk::time::moment,

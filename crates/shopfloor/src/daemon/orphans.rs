@@ -5,7 +5,8 @@
 //! adopt them. What their worktrees hold is kept first. Sessions under other names belong to somebody, and
 //! are left alone.
 
-use shopfloor_adapters::terminal::tmux::Tmux;
+use shopfloor_adapters::terminal::tmux::{Tmux, TmuxResult};
+use shopfloor_core::health::Stray;
 use shopfloor_core::ids::{Assignment, Epoch, ProjectName, Role, tmux_name};
 use shopfloor_core::state::{Floor, SessionState};
 use shopfloor_engine::ports::{PortResult, Ports, Tree};
@@ -37,6 +38,16 @@ pub fn end(floor: &Floor, ports: &Ports, tmux: &Tmux) {
     });
 }
 
+/// All sessions that are named like jobs': whether anybody knows them, whoever asks says.
+pub(super) fn strays(tmux: &Tmux) -> TmuxResult<Vec<Stray>> {
+    let named = tmux.list()?.into_iter().filter_map(|(name, _)| parse(&name));
+    let stray = named.filter_map(|(tree, epoch)| {
+        let (role, assignment) = (tree.role()?, tree.assignment()?);
+        Some(Stray { project: tree.project, role, assignment, epoch })
+    });
+    Ok(stray.collect())
+}
+
 fn is_known(floor: &Floor, name: &str, epoch: Epoch) -> bool {
     floor.sessions.get(&epoch).is_some_and(|s| s.tmux == name && s.state != SessionState::Ended)
 }
@@ -60,7 +71,7 @@ fn parse(name: &str) -> Option<(Tree, Epoch)> {
     let (role, project) = rest.split_once('-')?;
     let role: Role = role.parse().ok()?;
     let project: ProjectName = project.parse().ok()?;
-    let assignment = Assignment::Issue(number.parse().ok()?);
+    let assignment = Assignment::tagged(number)?;
     let epoch: Epoch = epoch.parse().ok()?;
     // Only if spelled exactly as we write it.
     (tmux_name(role, &project, assignment, epoch) == name)
@@ -70,13 +81,15 @@ fn parse(name: &str) -> Option<(Tree, Epoch)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shopfloor_core::ids::IssueNumber;
+    use shopfloor_core::ids::{IssueNumber, RunNumber};
 
     #[test]
     fn only_names_of_jobs_sessions_are_taken_for_such() {
         let (tree, epoch) = parse("review-my-app-e2-12-e3").expect("a session's name");
         assert_eq!((tree.role(), tree.project.as_str()), (Some(Role::REVIEW), "my-app-e2"));
         assert_eq!((tree.number(), epoch), (Some(IssueNumber(12)), Epoch(3)));
+        let (tree, _) = parse("supervisor-sample-r4-e9").expect("that of a run");
+        assert_eq!(tree.assignment(), Some(Assignment::Run(RunNumber(4))));
         for other in [
             "hand-sample-1-e1",
             "dev-sample-1",

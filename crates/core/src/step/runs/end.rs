@@ -87,6 +87,7 @@ impl Turn<'_> {
         let text = notes::run_ended(number, &run.recipe.formula, result, reason);
         let project = run.project.clone();
         self.note(NoteKind::RunState, &project, None, text);
+        self.supervisor_ran(number, result);
     }
 
     pub(in crate::step) fn shelve_run(&mut self, number: RunNumber) {
