@@ -13,8 +13,8 @@ use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::outcome::{Amount, Packed, Pruned, RunPlanned, StepRan, StepVerified};
 use shopfloor_core::effect::{
     BuiltLanding, ChainEntry, ChainLink, CiAbout, CiPurpose, CiReport, CommandEnd, CommitSource, Conflict,
-    EntryBranch, Fire, Fired, LandedEntry, LandingStep, MovedBranch, PlanRun, ProcessId, RecordHealth, Review, RunStep,
-    StartSession, Taken, Telling, Tidy, VerifyStep,
+    EntryBranch, Fire, Fired, LandedEntry, LandingStep, MovedBranch, PlanRun, ProcessId, RecordHealth,
+    Review, RunStep, StartSession, Taken, Telling, Tidy, VerifyStep,
 };
 use shopfloor_core::health::Measured;
 use shopfloor_core::ids::{

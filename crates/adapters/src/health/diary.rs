@@ -103,10 +103,8 @@ fn days(folder: &Path) -> io::Result<Vec<(PathBuf, fs::Metadata)>> {
     let mut found = Vec::new();
     for entry in entries {
         let entry = entry?;
-        let is_day = entry
-            .file_name()
-            .to_str()
-            .is_some_and(|name| name.len() == NAME_CHARS && name.ends_with(SUFFIX));
+        let is_day =
+            entry.file_name().to_str().is_some_and(|name| name.len() == NAME_CHARS && name.ends_with(SUFFIX));
         match entry.metadata() {
             Ok(meta) if is_day && meta.is_file() => found.push((entry.path(), meta)),
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),

@@ -106,7 +106,11 @@ fn trees(layout: &Layout, project: &ProjectName) -> Vec<TreeSeen> {
         let changed = places.iter().filter_map(|place| changed(place)).max()?;
         Some(TreeSeen { name, role, assignment, changed })
     });
-    seen.collect()
+    let mut seen: Vec<TreeSeen> = seen.collect();
+    // Those that nobody has touched for longest.
+    seen.sort_by_key(|tree| tree.changed);
+    seen.truncate(LISTED_MAX);
+    seen
 }
 
 fn changed(path: &Path) -> Option<Time> {

@@ -1,7 +1,9 @@
 //! What somebody asks for, as events carry it.
 
 use crate::health::FindingKey;
-use crate::ids::{Epoch, IssueNumber, PrNumber, ProjectName, QuestionId, RequestType, ScheduleName, Sha, StepId, Target};
+use crate::ids::{
+    Epoch, IssueNumber, PrNumber, ProjectName, QuestionId, RequestType, ScheduleName, Sha, StepId, Target,
+};
 use crate::planner::TreeId;
 use crate::recipe::Recipe;
 use crate::state::Decision;

@@ -57,8 +57,7 @@ impl fmt::Display for Priority {
 pub struct FindingKey(String);
 
 impl FindingKey {
-    pub const RULE: &'static str =
-        "use 1 to 64 of a-z, 0-9, '.', '-' and '_', beginning with a letter; `shopfloor health` shows the keys";
+    pub const RULE: &'static str = "use 1 to 64 of a-z, 0-9, '.', '-' and '_', beginning with a letter; `shopfloor health` shows the keys";
 
     /// From words of our own and numbers: what a key cannot have becomes `_`.
     pub(super) fn of(words: &str) -> FindingKey {

@@ -26,9 +26,8 @@ fn memory(machine: &Machine, limits: &MachineLimits) -> Option<Finding> {
     let available = machine.memory_available?;
     let swap = machine.swap_total.unwrap_or(0).saturating_sub(machine.swap_free.unwrap_or(0));
     let less_than = |mb: u32| available < u64::from(mb) * MEGABYTE;
-    let swapping = limits.swap_mb > 0
-        && swap > u64::from(limits.swap_mb) * MEGABYTE
-        && less_than(limits.swap_memory_mb);
+    let swapping =
+        limits.swap_mb > 0 && swap > u64::from(limits.swap_mb) * MEGABYTE && less_than(limits.swap_memory_mb);
     if !less_than(limits.memory_mb) && !swapping {
         return None;
     }
@@ -53,8 +52,7 @@ fn disk(machine: &Machine, limits: &MachineLimits) -> Option<Finding> {
 
 fn containers(measured: &Measured) -> Option<Finding> {
     let containers = measured.containers.as_ref().filter(|all| !all.unhealthy.is_empty())?;
-    let named: Vec<String> =
-        containers.unhealthy.iter().take(NAMED).map(|name| one_line(name, 40)).collect();
+    let named: Vec<String> = containers.unhealthy.iter().take(NAMED).map(|name| one_line(name, 40)).collect();
     let unhealthy = containers.unhealthy.len() as u64;
     let what = format!("{unhealthy} of {} containers are unhealthy: {}", containers.count, named.join(", "));
     let found = Finding::new("containers", Priority::P2, Concern::Agent, &what);

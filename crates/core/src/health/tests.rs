@@ -86,8 +86,7 @@ fn zero_switches_a_threshold_off() {
 #[test]
 fn what_a_container_is_called_cannot_reach_a_terminal_as_it_is() {
     let unhealthy = vec!["web\u{1b}[2J\nroot".to_owned()];
-    let measured =
-        Measured { containers: Some(Containers { count: 3, unhealthy }), ..Measured::default() };
+    let measured = Measured { containers: Some(Containers { count: 3, unhealthy }), ..Measured::default() };
     let [finding] = &of_machine(&measured, &MachineLimits::default())[..] else { panic!("one finding") };
     assert_eq!((finding.key.as_str(), finding.priority), ("containers", Priority::P2));
     assert!(!finding.what.contains('\u{1b}') && !finding.what.contains('\n'), "{}", finding.what);

@@ -140,10 +140,8 @@ impl Look<'_> {
             format!("{waiting} {} not begun, the oldest for {age}", one(waiting))
         });
         let unwanted = seen.iter().filter(|check| check.alive && !wanted.contains(&check.run));
-        let unwanted: Vec<RunId> = unwanted
-            .filter(|check| self.age(check.since) > SETTLES_WITHIN)
-            .map(|check| check.run)
-            .collect();
+        let unwanted: Vec<RunId> =
+            unwanted.filter(|check| self.age(check.since) > SETTLES_WITHIN).map(|check| check.run).collect();
         let cancel = (!unwanted.is_empty()).then(|| {
             let count = unwanted.len();
             let what = format!("{count} {} that nobody waits for", one(count));
@@ -355,9 +353,14 @@ impl Look<'_> {
             strays.filter(|stray| stray.project == *self.project && !lives(&stray.epoch)).cloned().collect();
         let count = strays.len();
         (count > 0).then(|| {
-            Finding::new("sessions.stray", Priority::P4, Concern::Agent, &format!("{count} sessions are nobody's"))
-                .with("count", count as u64)
-                .remedy(Remedy::EndStrays { strays })
+            Finding::new(
+                "sessions.stray",
+                Priority::P4,
+                Concern::Agent,
+                &format!("{count} sessions are nobody's"),
+            )
+            .with("count", count as u64)
+            .remedy(Remedy::EndStrays { strays })
         })
     }
 
@@ -366,7 +369,8 @@ impl Look<'_> {
         let limit = self.limits().worktree;
         let stale = self.measured.trees.iter().flatten().filter(|tree| {
             let job = self.floor.newest(self.project, tree.assignment);
-            let kept = |job: &Job| job.is_live() || job.kept().release_at.is_some() || job.kept().releasing > 0;
+            let kept =
+                |job: &Job| job.is_live() || job.kept().release_at.is_some() || job.kept().releasing > 0;
             self.is_over(tree.changed, limit) && !job.is_some_and(kept)
         });
         let stale: Vec<_> = stale.collect();

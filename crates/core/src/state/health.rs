@@ -166,7 +166,8 @@ impl Floor {
 
     /// Whether there is something for the project's supervisor to look into, or to answer.
     pub fn wants_supervisor(&self, project: &ProjectName, now: Time) -> bool {
-        let asked = |row: &Health| row.open_letters().next().is_some() || row.unexplained(now).next().is_some();
+        let asked =
+            |row: &Health| row.open_letters().next().is_some() || row.unexplained(now).next().is_some();
         self.health_of(project).any(asked)
     }
 }

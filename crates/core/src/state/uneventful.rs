@@ -2,8 +2,8 @@
 
 use super::Floor;
 use crate::effect::outcome::{
-    Acted, AgentsChecked, Checkout, CheckoutTaken, Checkpoint, FoundMerged, HealthChecked, Labelled, Landed, Primary,
-    Released, SessionEnded, Taken, Tidied,
+    Acted, AgentsChecked, Checkout, CheckoutTaken, Checkpoint, FoundMerged, HealthChecked, Labelled, Landed,
+    Primary, Released, SessionEnded, Taken, Tidied,
 };
 use crate::effect::{Action, CommandEnd, Fired, Outcome};
 use crate::ids::IssueNumber;

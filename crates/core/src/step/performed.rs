@@ -4,8 +4,7 @@
 use super::{Turn, attention, is_wanted};
 use crate::effect::outcome;
 use crate::effect::{
-    RecordHealth,
-    Action, CiAbout, CiPurpose, CiReport, Fired, Outcome, RunStep, Telling, Tidy, VerifyStep,
+    Action, CiAbout, CiPurpose, CiReport, Fired, Outcome, RecordHealth, RunStep, Telling, Tidy, VerifyStep,
 };
 use crate::event::NoteKind;
 use crate::ids::QueueId;

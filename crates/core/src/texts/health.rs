@@ -65,7 +65,10 @@ pub fn cannot_look(why: &str) -> String {
 }
 
 pub fn acked(key: &FindingKey, within: Duration, by: &str) -> String {
-    format!("{key} is acknowledged by {by} for {}: it is told again after that, or when it gets worse", span(within))
+    format!(
+        "{key} is acknowledged by {by} for {}: it is told again after that, or when it gets worse",
+        span(within)
+    )
 }
 
 pub fn unacked(key: &FindingKey, by: &str) -> String {
@@ -110,7 +113,7 @@ fn numbers(letters: &[u64]) -> String {
 
 pub fn journal_entry(shown: &[Known], done: &[String]) -> String {
     let found = shown.iter().map(|known| format!("- {}", line(&known.finding)));
-    let done = done.iter().map(|text| format!("- done: {text}"));
+    let done = done.iter().map(|text| format!("- {text}"));
     let lines: Vec<String> = found.chain(done).collect();
     if lines.is_empty() { "- all is well".to_owned() } else { lines.join("\n") }
 }

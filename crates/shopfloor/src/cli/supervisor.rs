@@ -77,7 +77,11 @@ fn letters(context: &Context) -> CliResult<Exit> {
     }
     for letter in &all {
         let (by, at) = (one_line(&letter.by, 40), &letter.at);
-        output::line(format!("letter {}, by {by}, {at}: {}", letter.letter, one_line(&letter.text, TEXT_CHARS)));
+        output::line(format!(
+            "letter {}, by {by}, {at}: {}",
+            letter.letter,
+            one_line(&letter.text, TEXT_CHARS)
+        ));
         match &letter.answer {
             Some(answer) => output::quoted(&neutralise(answer)),
             None => output::line("  not answered yet"),

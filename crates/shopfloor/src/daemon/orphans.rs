@@ -38,6 +38,9 @@ pub fn end(floor: &Floor, ports: &Ports, tmux: &Tmux) {
     });
 }
 
+/// More than work at once.
+const STRAYS_MAX: usize = 500;
+
 /// All sessions that are named like jobs': whether anybody knows them, whoever asks says.
 pub(super) fn strays(tmux: &Tmux) -> TmuxResult<Vec<Stray>> {
     let named = tmux.list()?.into_iter().filter_map(|(name, _)| parse(&name));
@@ -45,7 +48,7 @@ pub(super) fn strays(tmux: &Tmux) -> TmuxResult<Vec<Stray>> {
         let (role, assignment) = (tree.role()?, tree.assignment()?);
         Some(Stray { project: tree.project, role, assignment, epoch })
     });
-    Ok(stray.collect())
+    Ok(stray.take(STRAYS_MAX).collect())
 }
 
 fn is_known(floor: &Floor, name: &str, epoch: Epoch) -> bool {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Those that there are.
-const FORMULAS: [&str; 2] = ["tidy", "report"];
+const FORMULAS: [&str; 3] = ["tidy", "report", "supervisor"];
 
 impl World {
     pub(super) fn ask_for_run(&mut self, project: &ProjectName) -> Event {
@@ -45,7 +45,7 @@ impl World {
             }
             _ => {
                 self.saw("schedules set");
-                let plans = (0..2).map(|n| {
+                let plans = (0..3).map(|n| {
                     let plan = SchedulePlan {
                         formula: FORMULAS[n].parse().expect("a name"),
                         cron: format!("{} * * * *", self.rng.below(60)),
@@ -63,7 +63,7 @@ impl World {
     }
 
     fn some_recipe(&mut self) -> Recipe {
-        let formula = FORMULAS[self.rng.below(2) as usize].parse().expect("a name");
+        let formula = FORMULAS[self.rng.below(3) as usize].parse().expect("a name");
         self.recipe_of(&formula)
     }
 

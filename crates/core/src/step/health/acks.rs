@@ -43,6 +43,7 @@ impl Turn<'_> {
         self.edit_health(&place, |row| row.acks.retain(|known| known.key != ack.key));
         let text = health::unacked(&ack.key, &one_line(&ack.by, BY_CHARS_MAX));
         self.note(NoteKind::Health, project, None, text);
+        self.tell_what_was_quiet(project);
     }
 
     /// Acknowledgements end. What they covered is told again if it is still found.
@@ -62,6 +63,7 @@ impl Turn<'_> {
             for key in over {
                 self.note(NoteKind::Health, &project, None, health::ack_over(&key));
             }
+            self.tell_what_was_quiet(&project);
         }
     }
 }

@@ -152,6 +152,21 @@ impl Turn<'_> {
         self.step.effects.insert(0, Action::RecordHealth(record));
     }
 
+    /// An acknowledgement is over: what is urgent is not kept quiet until somebody looks again.
+    pub(super) fn tell_what_was_quiet(&mut self, project: &ProjectName) {
+        let urgent = self.tell_urgent(project);
+        if !urgent.is_empty() {
+            let told: Vec<String> = urgent.iter().map(|(_, text)| text.clone()).collect();
+            let entry = health::journal_entry(&[], &told);
+            self.act(Action::RecordHealth(RecordHealth {
+                project: project.clone(),
+                at: self.now,
+                urgent,
+                entry,
+            }));
+        }
+    }
+
     /// An entry by itself.
     pub(super) fn record_entry(&mut self, project: &ProjectName, entry: String) {
         let record = RecordHealth { project: project.clone(), at: self.now, urgent: Vec::new(), entry };

@@ -73,7 +73,9 @@ impl Turn<'_> {
         let mine = |letter: &Letter| letter.run == Some(number) && letter.answer.is_none();
         let place = Some(project.clone());
         let answered = result == RunResult::Done && !said.is_empty();
-        let Some(row) = self.floor.health.get(&place).filter(|row| row.letters.iter().any(mine)) else { return };
+        let Some(row) = self.floor.health.get(&place).filter(|row| row.letters.iter().any(mine)) else {
+            return;
+        };
         let numbers: Vec<u64> = row.letters.iter().filter(|letter| mine(letter)).map(|l| l.number).collect();
         let mut given_up = Vec::new();
         self.edit_health(&place, |row| {

@@ -113,8 +113,7 @@ impl Scene {
     }
 
     fn ack(&mut self, key: &str, within: Duration) -> &mut Self {
-        let ack =
-            HealthAck { key: key.parse().expect("a key"), until: self.now + within, by: "ann".into() };
+        let ack = HealthAck { key: key.parse().expect("a key"), until: self.now + within, by: "ann".into() };
         self.event(Event::HealthAcked { project: project(), ack })
     }
 
@@ -254,8 +253,7 @@ fn checks_that_nobody_waits_for_are_cancelled_and_others_are_not() {
     let wanted = *wanted_checks(&scene.floor, &project()).iter().next().expect("the job's");
     let other = RunId(wanted.0 + 7);
     let seen = |scene: &Scene, run, alive| CheckSeen { run, since: scene.now, alive };
-    let checks =
-        vec![seen(&scene, wanted, true), seen(&scene, other, true), seen(&scene, RunId(99), false)];
+    let checks = vec![seen(&scene, wanted, true), seen(&scene, other, true), seen(&scene, RunId(99), false)];
     scene.wait(EVERY);
     scene.measured(Measured { checks: Some(checks), ..Measured::default() });
     let Action::CancelCi { run, .. } = scene.take("cancel_ci") else { panic!("cancelled") };
@@ -375,8 +373,7 @@ fn a_letter_starts_a_run_that_answers_it() {
     // One that comes in the middle waits for the next.
     scene.write("and now?");
     scene.collected(0).start_session();
-    let said =
-        StepSaid { step: "report".parse().expect("an id"), skip: false, note: "Nothing is.".into() };
+    let said = StepSaid { step: "report".parse().expect("an id"), skip: false, note: "Nothing is.".into() };
     let epoch = scene.floor.sessions.iter().last().expect("a session").epoch;
     scene.event(Event::StepSaid { epoch, said }).branch(0).settle();
     let letters = &scene.health(Some(project())).letters;

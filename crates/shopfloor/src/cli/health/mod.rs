@@ -9,9 +9,7 @@ use shopfloor_core::health::{FindingKey, Priority};
 use shopfloor_core::text::{neutralise, one_line, size};
 use shopfloor_core::texts::health::nothing_for_an_agent;
 use shopfloor_desk::view::finding::FindingView;
-use shopfloor_desk::view::health::{
-    HealthView, MachineView, PressureView, QueueHealth, SupervisorView,
-};
+use shopfloor_desk::view::health::{HealthView, MachineView, PressureView, QueueHealth, SupervisorView};
 use std::time::Duration;
 
 /// Show how the floor is doing: what is wrong, its machine, its agents, what waits and what fails
@@ -59,8 +57,7 @@ const WATCH_EVERY: Duration = Duration::from_secs(30);
 impl HealthArgs {
     /// What to do instead, if it is only for people.
     pub(super) fn persons(&self) -> Option<&'static str> {
-        let acks =
-            matches!(self.command, Some(HealthCommand::Ack { .. } | HealthCommand::Unack { .. }));
+        let acks = matches!(self.command, Some(HealthCommand::Ack { .. } | HealthCommand::Unack { .. }));
         (acks || self.remedy).then_some(authority::ELSEWHERE)
     }
 }
@@ -74,16 +71,16 @@ pub fn run(context: &Context, args: HealthArgs) -> CliResult<Exit> {
         None if args.remedy => remedy(context),
         None if args.watch => watch(context),
         None => {
-            show(context)?;
+            show(context, output::json)?;
             Ok(Exit::Fine)
         }
     }
 }
 
-fn show(context: &Context) -> CliResult<()> {
+fn show(context: &Context, as_json: fn(&HealthView)) -> CliResult<()> {
     let health = HealthView::new(context, context.named_project()?.as_ref())?;
     match context.json {
-        true => output::json_line(&health),
+        true => as_json(&health),
         false => print(&health),
     }
     Ok(())
@@ -96,7 +93,7 @@ fn watch(context: &Context) -> CliResult<Exit> {
             // From the top of a cleared screen.
             output::line("\x1b[H\x1b[2J");
         }
-        show(context)?;
+        show(context, output::json_line)?;
         std::thread::sleep(WATCH_PAUSE);
         changes.next(WATCH_EVERY)?;
     }
@@ -166,9 +163,9 @@ fn print(health: &HealthView) {
 
 fn finding(finding: &FindingView, several: bool) {
     let code = match finding.priority {
-        Priority::P0 | Priority::P1 => "31",
-        Priority::P2 => "33",
-        Priority::P3 | Priority::P4 => "0",
+        Priority::P0 | Priority::P1 => 31,
+        Priority::P2 => 33,
+        Priority::P3 | Priority::P4 => 0,
     };
     let project = finding.project.as_ref().filter(|_| several);
     let project = project.map(|project| format!("{project}: ")).unwrap_or_default();
