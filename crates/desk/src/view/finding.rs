@@ -8,7 +8,7 @@ use shopfloor_core::health::{FINDINGS_MAX, Finding, FindingKey, Measured, Priori
 use shopfloor_core::ids::{ProjectName, RunNumber};
 use shopfloor_core::state::{Ack, Floor, Health, Known, Letter};
 use shopfloor_core::texts::health;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Serialize)]
 pub struct FindingView {
@@ -57,6 +57,8 @@ pub struct LetterView {
 /// What is found now, of the machine and of projects, and how it was measured.
 pub struct Looked {
     pub rows: Vec<Health>,
+    /// What a checkup has found before.
+    known: BTreeSet<(Option<ProjectName>, FindingKey)>,
     pub measured: Option<Measured>,
 }
 
@@ -64,7 +66,10 @@ impl Looked {
     /// At the machine, and at one project or all of them. Nothing is started, and nothing is put on record.
     pub fn at(desk: &Desk, floor: &Floor, only: Option<&ProjectName>) -> Result<Looked> {
         let mut ci = desk.ci()?;
-        let mut looked = Looked { rows: Vec::new(), measured: None };
+        let known = floor.health.iter().flat_map(|row| {
+            row.findings.iter().map(|known| (row.project.clone(), known.finding.key.clone()))
+        });
+        let mut looked = Looked { rows: Vec::new(), known: known.collect(), measured: None };
         for project in floor.projects.iter().filter(|row| only.is_none_or(|only| *only == row.name)) {
             let name = &project.name;
             let measured = measure(&desk.layout, name, &mut *ci, now());
@@ -81,7 +86,8 @@ impl Looked {
 
     /// Most urgent first, acknowledged ones among them.
     pub fn findings(&self) -> Vec<FindingView> {
-        let all = self.rows.iter().flat_map(|row| row.findings.iter().map(move |known| view(row, known)));
+        let all =
+            self.rows.iter().flat_map(|row| row.findings.iter().map(move |known| self.view(row, known)));
         let mut all: Vec<FindingView> = all.collect();
         all.sort_by_key(|finding| (finding.acknowledged_until.is_some(), finding.priority));
         all
@@ -96,6 +102,25 @@ impl Looked {
     }
 }
 
+impl Looked {
+    fn view(&self, row: &Health, known: &Known) -> FindingView {
+        let Known { finding, since, tried, .. } = known;
+        let seen_before = self.known.contains(&(row.project.clone(), finding.key.clone()));
+        FindingView {
+            key: finding.key.clone(),
+            priority: finding.priority,
+            project: finding.project.clone(),
+            what: finding.what.clone(),
+            evidence: finding.evidence.clone(),
+            remedy: finding.remedy.as_ref().map(health::remedy),
+            remedied: *tried,
+            since: seen_before.then(|| moment(*since)),
+            acknowledged_until: row.ack(finding, now()).map(|ack| moment(ack.until)),
+            unexplained: row.unexplained(now()).any(|other| other.finding.key == finding.key),
+        }
+    }
+}
+
 /// The row as a checkup would leave it, but for what is told and done.
 fn seen(floor: &Floor, place: Option<ProjectName>, found: Vec<Finding>, measured: &Measured) -> Health {
     let known = floor.health.get(&place).cloned();
@@ -104,23 +129,6 @@ fn seen(floor: &Floor, place: Option<ProjectName>, found: Vec<Finding>, measured
     findings.sort_by_key(|known| known.finding.priority);
     findings.truncate(FINDINGS_MAX);
     Health { findings, ..row }
-}
-
-fn view(row: &Health, known: &Known) -> FindingView {
-    let Known { finding, tried, .. } = known;
-    let checked = row.known(&finding.key).filter(|_| row.checked_at.is_some());
-    FindingView {
-        key: finding.key.clone(),
-        priority: finding.priority,
-        project: finding.project.clone(),
-        what: finding.what.clone(),
-        evidence: finding.evidence.clone(),
-        remedy: finding.remedy.as_ref().map(health::remedy),
-        remedied: *tried,
-        since: checked.map(|known| moment(known.since)),
-        acknowledged_until: row.ack(finding, now()).map(|ack| moment(ack.until)),
-        unexplained: row.unexplained(now()).any(|other| other.finding.key == finding.key),
-    }
 }
 
 impl AckView {

@@ -5,10 +5,11 @@ mod acks;
 use super::{CliResult, Context, Exit, authority, output};
 use crate::config::Span;
 use clap::{Args, Subcommand};
+use serde::Serialize;
 use shopfloor_core::health::{FindingKey, Priority};
 use shopfloor_core::text::{neutralise, one_line, size};
 use shopfloor_core::texts::health::nothing_for_an_agent;
-use shopfloor_desk::view::finding::FindingView;
+use shopfloor_desk::view::finding::{FindingView, LetterView};
 use shopfloor_desk::view::health::{HealthView, MachineView, PressureView, QueueHealth, SupervisorView};
 use std::time::Duration;
 
@@ -99,14 +100,23 @@ fn watch(context: &Context) -> CliResult<Exit> {
     }
 }
 
+/// What is for the supervisor's agent.
+#[derive(Serialize)]
+struct CheckView<'a> {
+    findings: Vec<&'a FindingView>,
+    letters: Vec<LetterView>,
+}
+
 /// What the supervisor's agent is shown, if there is anything for it.
 fn check(context: &Context) -> CliResult<Exit> {
     let project = context.project()?.name;
     let (health, looked) = HealthView::with(context, Some(&project))?;
     let briefing = looked.briefing();
     if context.json {
-        let of_agent = |finding: &&FindingView| finding.unexplained;
-        output::json(&health.findings.iter().filter(of_agent).collect::<Vec<_>>());
+        let findings = health.findings.iter().filter(|finding| finding.unexplained).collect();
+        let mut letters = LetterView::all(context.engine()?.floor(), |other| *other == project);
+        letters.retain(|letter| letter.answer.is_none());
+        output::json(&CheckView { findings, letters });
     } else {
         output::line(neutralise(briefing.as_deref().unwrap_or(nothing_for_an_agent())).trim_end());
     }
