@@ -27,6 +27,7 @@ const RECENT_WITHIN: Duration = Duration::from_secs(24 * 3600);
 
 pub fn machine(layout: &Layout) -> Machine {
     let (memory, disk) = (machine::memory(), machine::disk(layout.root()));
+    let used = machine::disk_used(layout.root());
     let pressure = machine::pressure().and_then(|pressure| pressure.memory);
     let whole = |number: f64, times: f64| (number * times).round().max(0.0) as u64;
     Machine {
@@ -34,7 +35,8 @@ pub fn machine(layout: &Layout) -> Machine {
         swap_total: memory.swap_total,
         swap_free: memory.swap_free,
         disk_free: disk.map(|(free, _)| free),
-        disk_total: disk.map(|(_, total)| total),
+        // As `df` counts: of what can be used.
+        disk_total: disk.zip(used).map(|((free, _), used)| free + used),
         load: machine::load().map(|[_, _, fifteen]| whole(fifteen, 100.0)),
         cpus: std::thread::available_parallelism().ok().map(|cpus| cpus.get() as u64),
         memory_pressure: pressure.map(|share| whole(share, 10.0)),

@@ -19,16 +19,18 @@ pub fn urgent(finding: &Finding) -> String {
     )
 }
 
-pub fn summary(shown: &[Known], over: &[FindingKey]) -> String {
+pub fn summary(shown: &[Known], over: &[FindingKey], quiet: usize) -> String {
     let mut named: Vec<String> = shown.iter().take(NAMED).map(|known| line(&known.finding)).collect();
     if shown.len() > NAMED {
         named.push(format!("and {} more", shown.len() - NAMED));
     }
     let over: Vec<&str> = over.iter().take(NAMED).map(FindingKey::as_str).collect();
     let over = if over.is_empty() { String::new() } else { format!("; over: {}", over.join(", ")) };
+    let quiet = if quiet > 0 { format!("; acknowledged: {quiet}") } else { String::new() };
     match named.is_empty() {
-        true => format!("health: all is well{over}"),
-        false => format!("health: {}{over}", named.join("; ")),
+        true if quiet.is_empty() => format!("health: all is well{over}"),
+        true => format!("health: nothing else is wrong{over}{quiet}"),
+        false => format!("health: {}{over}{quiet}", named.join("; ")),
     }
 }
 
@@ -115,7 +117,7 @@ pub fn journal_entry(shown: &[Known], done: &[String]) -> String {
     let found = shown.iter().map(|known| format!("- {}", line(&known.finding)));
     let done = done.iter().map(|text| format!("- {text}"));
     let lines: Vec<String> = found.chain(done).collect();
-    if lines.is_empty() { "- all is well".to_owned() } else { lines.join("\n") }
+    if lines.is_empty() { "- nothing new is wrong".to_owned() } else { lines.join("\n") }
 }
 
 pub fn run_entry(run: RunNumber, result: RunResult, said: &str) -> String {

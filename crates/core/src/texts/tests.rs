@@ -881,7 +881,7 @@ fn health_page() {
     };
     page!(health:
         urgent(&disk.finding),
-        summary(&[disk.clone(), found("ci.pending")], &[key("load"), key("pr.7.review")]),
+        summary(&[disk.clone(), found("ci.pending")], &[key("load"), key("pr.7.review")], 1),
         remedy(&runs),
         remedied(&disk.finding, &Remedy::Tidy, 2),
         stray_ended(Epoch(7), Some("refs/rescue/dev-app-3/1")),

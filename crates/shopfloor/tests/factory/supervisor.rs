@@ -57,7 +57,7 @@ fn a_floor_that_is_well_starts_nothing_and_says_nothing() {
     floor.ok(&["up", "--detach"]);
     wait_for("it has looked", || schedule(&floor)["last"]["result"] == "skipped");
     wait_for("it is in the journal", || floor.home().join("health").is_dir());
-    wait_for("all of it", || diary(&floor).contains("all is well"));
+    wait_for("all of it", || diary(&floor).contains("nothing new is wrong"));
     let engine = floor.engine();
     assert_eq!(engine.floor().sessions.iter().count() + engine.floor().runs.iter().count(), 0);
     assert_eq!(said(&floor, "ESCALATION"), Vec::<String>::new());

@@ -8,6 +8,7 @@ use crate::state::{Known, Schedule};
 use crate::step::Turn;
 use crate::texts::health;
 use crate::time::Time;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// While a run is put off, it is looked at each minute whether there is room; at everything else only so often.
@@ -118,15 +119,18 @@ impl Turn<'_> {
         let mut summary: Vec<(FindingKey, Priority)> =
             shown.iter().map(|known| (known.finding.key.clone(), known.finding.priority)).collect();
         summary.sort();
+        // What is only quiet is not over.
+        let found = self.floor.health_of(project).flat_map(|row| &row.findings);
+        let found: BTreeSet<FindingKey> = found.map(|known| known.finding.key.clone()).collect();
+        let quiet = found.len().saturating_sub(shown.len());
         let row = self.health_row(&Some(project.clone()));
         if row.summary == summary {
             return None;
         }
         let over: Vec<FindingKey> = row.summary.iter().map(|(key, _)| key.clone()).collect();
-        let over: Vec<FindingKey> =
-            over.into_iter().filter(|key| !summary.iter().any(|(known, _)| known == key)).collect();
+        let over: Vec<FindingKey> = over.into_iter().filter(|key| !found.contains(key)).collect();
         row.summary = summary;
-        let text = health::summary(&shown, &over);
+        let text = health::summary(&shown, &over, quiet);
         self.note(NoteKind::Health, project, None, text.clone());
         Some(text)
     }

@@ -3,7 +3,7 @@
 use super::checkup::{is_supervisors, places};
 use crate::event::NoteKind;
 use crate::ids::{ProjectName, RunNumber};
-use crate::state::{Floor, Letter, Run, RunResult};
+use crate::state::{Floor, Letter, Run, RunResult, StepState};
 use crate::step::Turn;
 use crate::text::{head, neutralise, one_line};
 use crate::texts::health;
@@ -118,7 +118,9 @@ impl Turn<'_> {
 
 /// What its agent said of its steps.
 fn notes_of(run: &Run) -> String {
-    let said = run.steps().filter(|(step, record)| step.run.is_none() && !record.note.trim().is_empty());
+    let said = run.steps().filter(|(step, record)| {
+        step.run.is_none() && record.state == StepState::Done && !record.note.trim().is_empty()
+    });
     let said: Vec<String> = said.map(|(_, record)| record.note.trim().to_owned()).collect();
     head(&said.join("\n\n"), TEXT_BYTES_MAX)
 }

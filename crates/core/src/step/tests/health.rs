@@ -155,7 +155,7 @@ fn a_floor_that_is_well_starts_nothing() {
     let mut scene = Scene::supervised();
     scene.quiet(disk(50));
     // The first look of a day is in its journal.
-    assert_eq!(scene.recorded().entry, "- all is well");
+    assert_eq!(scene.recorded().entry, "- nothing new is wrong");
     for _ in 0..5 {
         scene.quiet(disk(50));
         assert_eq!(scene.pending, Vec::new());
