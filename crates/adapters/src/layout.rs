@@ -172,6 +172,11 @@ impl Layout {
         [self.tree(tree), self.repository(tree)]
     }
 
+    /// What the supervisor wrote down, a file a day.
+    pub fn diary(&self) -> PathBuf {
+        self.root.join("health")
+    }
+
     /// All projects' folders.
     pub fn projects(&self) -> PathBuf {
         self.root.join("projects")

@@ -28,6 +28,7 @@ pub mod event;
 pub mod fill;
 pub mod forge;
 pub mod guard;
+pub mod health;
 pub mod hints;
 pub mod ids;
 pub mod label;

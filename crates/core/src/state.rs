@@ -33,6 +33,7 @@ pub struct Floor {
     pub schedules: Table<Schedule>,
     pub conducts: Table<Conduct>,
     pub requests: Table<Request>,
+    pub health: Table<Health>,
     /// Made from the issues; not stored.
     pub backlog: Backlog,
 }
@@ -58,6 +59,7 @@ macro_rules! record {
 mod ask;
 pub(crate) mod backlog;
 mod conduct;
+mod health;
 mod heard;
 mod hold;
 mod job;
@@ -83,6 +85,7 @@ mod vault;
 pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
 pub use backlog::Backlog;
 pub use conduct::{Conduct, Deed, DeedEnd, Query};
+pub use health::{Ack, Health, Known, Letter, REMEDIES_MAX};
 pub use heard::Heard;
 pub use hold::{Held, Hold, Pause};
 pub use job::{
@@ -130,6 +133,8 @@ pub struct Counters {
     pub acts: u64,
     #[serde(default)]
     pub requests: u64,
+    #[serde(default)]
+    pub letters: u64,
 }
 record!(Counters, "counters", Numbers, (), |_| (), |_| "all".into());
 

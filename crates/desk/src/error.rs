@@ -19,7 +19,7 @@ pub enum Exit {
     Busy = 5,
     /// Only a person can continue it.
     NeedsPerson = 6,
-    /// There is nothing to do, and nothing is wrong: a run of a formula whose command says so is over.
+    /// There is nothing to do, and nothing is wrong, as commands of formulas say it: the run is over.
     NothingToDo = NOTHING_TO_DO as isize,
 }
 

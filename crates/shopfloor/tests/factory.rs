@@ -116,6 +116,8 @@ mod stories;
 mod storm;
 #[path = "factory/strict.rs"]
 mod strict;
+#[path = "factory/supervisor.rs"]
+mod supervisor;
 #[path = "factory/targets.rs"]
 mod targets;
 #[path = "factory/terminals.rs"]

@@ -25,6 +25,7 @@ mod lasting;
 mod leaks;
 mod linked;
 mod locks;
+pub(crate) use locks::held as locks_held;
 mod merger;
 mod message;
 pub mod origin;

@@ -2,6 +2,7 @@
 
 use super::{ChainLink, CommandEnd, Conflict, Fired, JobHead, MovedBranch, PlannedRun};
 use crate::forge::Version;
+use crate::health::Measured;
 use crate::ids::{EntryId, IssueNumber, PrNumber, Role, Sha};
 use crate::planner::{Link, TreeId};
 use crate::time::Time;
@@ -162,6 +163,12 @@ pub struct RunPlanned {
     pub next: Option<Time>,
     #[serde(flatten)]
     pub what: PlannedRun,
+}
+
+/// How the machine and a project's surroundings are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HealthChecked {
+    pub measured: Box<Measured>,
 }
 
 /// What an agent asked for was done to that issue, or made it.
@@ -421,6 +428,7 @@ pub enum Outcome {
     WorktreeReady(WorktreeReady),
     SetupFailed(SetupFailed),
     RunPlanned(RunPlanned),
+    HealthChecked(HealthChecked),
     StepRan(StepRan),
     Acted(Acted),
     StepVerified(StepVerified),

@@ -6,6 +6,7 @@
 
 mod acts;
 mod attention;
+mod health;
 mod jobs;
 mod mirror;
 mod performed;
@@ -24,6 +25,7 @@ mod tests;
 
 pub(crate) use acts::Acts;
 pub(crate) use attention::Attention;
+pub(crate) use health::Healths;
 pub(crate) use jobs::Jobs;
 pub(crate) use mirror::Mirror;
 pub(crate) use pins::Pins;
@@ -36,6 +38,7 @@ pub(crate) use vault::Vault;
 
 pub use acts::{dressed, may_act, may_ask, may_ask_the_vault, may_do};
 pub use attention::{READ_FORGE, is_wanted, read_lane};
+pub use health::may_tell;
 pub use jobs::{
     NotReviewed, Overlap, RunWaiting, Standings, Waiting, may_ask_for_review, overlap, tidy_order,
 };
@@ -190,6 +193,10 @@ impl<'a> Turn<'a> {
             Event::QuestionAsked { epoch, question, ask } => self.question_asked(*epoch, question, ask),
             Event::VaultAsked { project, ask } => self.vault_asked(project, ask),
             Event::VaultDecided { project, request, word } => self.vault_decided(project, *request, word),
+            Event::CheckupAsked { project } => self.checkup_asked(project),
+            Event::HealthAcked { project, ack } => self.health_acked(project, ack),
+            Event::HealthUnacked { project, ack } => self.health_unacked(project, ack),
+            Event::SupervisorTold { project, text, by } => self.supervisor_told(project, text, by),
             Event::TryAsked { project, ask } => self.try_asked(project, ask),
             Event::TryDropped { project, branch } => self.try_dropped(project, branch),
             Event::BranchTouched { project, branch, head } => {

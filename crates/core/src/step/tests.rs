@@ -12,6 +12,7 @@ mod finish;
 mod forge;
 mod freeze;
 mod heads;
+mod health;
 mod hold;
 mod issues;
 mod messages;

@@ -403,6 +403,10 @@ pub fn not_committed(dirty: u32) -> String {
     format!("{files} not committed: nothing landed, and the rescue ref of its worktree keeps them")
 }
 
+pub fn nothing_unexplained() -> &'static str {
+    "nothing was found that the factory cannot explain or mend by itself"
+}
+
 pub fn nothing_to_do() -> &'static str {
     "nothing to do"
 }

@@ -47,6 +47,7 @@ fn is_complete(module: &str, page: &str) {
         "checks" => include_str!("checks.rs"),
         "comments" => include_str!("comments.rs"),
         "escalations" => include_str!("escalations.rs"),
+        "health" => include_str!("health.rs"),
         "markers" => include_str!("markers.rs"),
         "notes" => include_str!("notes.rs"),
         "people" => include_str!("people.rs"),
@@ -419,6 +420,7 @@ fn reasons_why_something_ended() {
         run_ended_meanwhile(RunResult::Cancelled),
         run_ended_meanwhile(RunResult::Failed),
         run_is_stuck(),
+        nothing_unexplained(),
         nothing_to_do(),
         missed(),
         run_under_way(RunNumber(4)),
@@ -877,5 +879,55 @@ fn about_the_vault() {
         to_whoever_asked(&over(RequestEnd::Done, "")),
         to_whoever_asked(&over(RequestEnd::Failed, "exit code 1")),
         to_whoever_asked(&over(RequestEnd::Rejected, "ann rejected it: not today")),
+    );
+}
+
+fn found(key: &str) -> Known {
+    let finding = serde_json::from_value(json!({
+        "key": key, "priority": "P1", "what": "85 % of the floor's disk are in use, 3 GB are free",
+        "evidence": { "used_percent": 85, "disk_free": 3_000_000_000u64 },
+        "remedy": { "remedy": "tidy" }, "concern": "agent",
+    }));
+    let finding = finding.expect("a finding");
+    Known { finding, since: Time(1), told: None, tried: 3, tried_at: None, looked: None }
+}
+
+fn key(name: &str) -> crate::health::FindingKey {
+    name.parse().expect("a key")
+}
+
+#[test]
+fn health_page() {
+    use crate::health::{Priority, Remedy};
+    let (disk, runs) = (found("disk"), Remedy::CancelChecks { runs: vec![RunId(3), RunId(4)] });
+    let letter = Letter {
+        number: 3,
+        text: "what is stuck?\n```\nsudo".into(),
+        by: "ann".into(),
+        at: Time(1),
+        run: None,
+        failed: 0,
+        answer: None,
+    };
+    page!(health:
+        urgent(&disk.finding),
+        summary(&[disk.clone(), found("ci.pending")], &[key("load"), key("pr.7.review")], 1),
+        remedy(&runs),
+        remedied(&disk.finding, &Remedy::Tidy, 2),
+        stray_ended(Epoch(7), Some("refs/rescue/dev-app-3/1")),
+        cannot_look("the store is gone"),
+        acked(&key("disk"), std::time::Duration::from_secs(7 * 24 * 3600), "ann"),
+        unacked(&key("disk"), "ann"),
+        ack_over(&key("disk")),
+        letter(3, "ann", "what is stuck?"),
+        too_many_letters(20),
+        answers(&[3, 4], "Nothing is stuck: two changes wait for ben."),
+        no_answer(),
+        not_answered(&[3]),
+        journal_entry(std::slice::from_ref(&disk), &["what may go is pruned".to_owned()]),
+        run_entry(RunNumber(4), RunResult::Done, "The disk is full of logs."),
+        briefing(&[&disk], &[&letter]),
+        nothing_for_an_agent(),
+        priority(Priority::P2),
     );
 }

@@ -173,6 +173,7 @@ pub(super) fn concerns(
         Action::RunStep(step) => my_job(step.job),
         Action::VerifyStep(claim) => my_job(claim.job),
         Action::PlanAction(plan) => my_job(plan.job),
+        Action::EndStray(order) => order.job.is_some_and(my_job),
         Action::RunCi { job, .. } => job.is_some_and(my_job),
         Action::StartSession(start) => my_job(start.job),
         Action::RingInbox { epoch, .. } => floor.sessions.get(epoch).is_some_and(|s| my_job(s.job)),
@@ -204,6 +205,8 @@ pub(super) fn concerns(
         | Action::CreateIssue { .. }
         | Action::CancelCi { .. }
         | Action::PlanRun(_)
+        | Action::CheckHealth(_)
+        | Action::RecordHealth(_)
         | Action::StopStep { .. }
         | Action::Fire(_)
         | Action::Tidy(_) => false,

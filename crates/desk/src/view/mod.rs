@@ -8,6 +8,7 @@ pub mod beside;
 pub mod branch;
 pub mod entry;
 pub mod explanation;
+pub mod finding;
 pub mod formula_run;
 pub mod health;
 pub mod held;

@@ -131,6 +131,7 @@ pub(super) fn needed(command: &Command) -> Needed {
         | Command::Health(_)
         | Command::Trends(_)
         | Command::Predictions(_)
+        | Command::Supervisor(_)
         | Command::Status(_)
         | Command::Explain(_)
         | Command::Questions(_)
@@ -169,6 +170,8 @@ fn persons(context: &Context, command: &Command) -> Option<&'static str> {
         Command::Formula(args) => args.persons(),
         Command::Run(args) => args.persons(),
         Command::Schedule(args) => args.persons(),
+        Command::Health(args) => args.persons(),
+        Command::Supervisor(args) => args.persons(),
         Command::Session(args) => args.persons(),
         Command::Hook(args) => args.persons(),
         Command::Config(args) => args.persons(),
@@ -178,7 +181,6 @@ fn persons(context: &Context, command: &Command) -> Option<&'static str> {
         Command::Status(_)
         | Command::Doctor(_)
         | Command::Explain(_)
-        | Command::Health(_)
         | Command::Trends(_)
         | Command::Predictions(_)
         | Command::Question(_)

@@ -50,6 +50,7 @@ mod session;
 mod status;
 mod statusline;
 mod step;
+mod supervisor;
 mod take;
 mod timers;
 mod trends;
@@ -107,6 +108,7 @@ enum Command {
     Health(health::HealthArgs),
     Trends(trends::TrendsArgs),
     Predictions(predictions::PredictionsArgs),
+    Supervisor(supervisor::SupervisorArgs),
     Questions(questions::QuestionsArgs),
     Question(question::QuestionArgs),
     Answer(answer::AnswerArgs),
@@ -163,6 +165,7 @@ impl Command {
             | Command::Status(_)
             | Command::Down(_)
             | Command::Trends(_)
+            | Command::Supervisor(_)
             | Command::Doctor(_)
             | Command::Explain(_)
             | Command::Health(_)
@@ -284,7 +287,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Explain(args) => explain::run(context, &args),
         Command::Formula(args) => formula::run(context, args),
         Command::Gc(args) => gc::run(context, &args),
-        Command::Health(args) => health::run(context, &args),
+        Command::Health(args) => health::run(context, args),
         Command::Hook(args) => hook::run(context, args),
         Command::Inbox(args) => inbox::run(context, args),
         Command::Init(args) => init::run(context, args),
@@ -308,6 +311,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Statusline => statusline::run(),
         Command::Step(args) => step::run(context, args),
         Command::Trends(args) => trends::run(context, &args),
+        Command::Supervisor(args) => supervisor::run(context, args),
         Command::Up(args) => up::run(context, &args),
         Command::Vault(args) => vault::run(context, args),
         Command::Verify(args) => verify::run(context, args),

@@ -20,8 +20,9 @@ use toml::de::{DeTable, DeValue};
 type Checked = Result<(), ConfigError>;
 
 /// The keys whose values are tables, in either file.
-const TABLES: [&str; 20] = [
+const TABLES: [&str; 21] = [
     "schedules",
+    "health",
     "project",
     "forge",
     "ci",

@@ -2,6 +2,7 @@
 
 use super::agents::Agents;
 use super::grants::{Acceptance, Grants};
+use super::health::MachineHealth;
 use super::isolation::Isolation;
 use super::retention::Retention;
 use super::vault::Vault;
@@ -18,6 +19,7 @@ pub struct FloorConfig {
     pub sessions: Sessions,
     pub limits: FloorLimits,
     pub retention: Retention,
+    pub health: MachineHealth,
     pub isolation: Isolation,
     pub git: Git,
     pub defaults: Defaults,

@@ -60,6 +60,7 @@ impl ProjectConfig {
         self.review.decide(&mut policy);
         self.merge.decide(&mut policy);
         self.limits.decide(&mut policy);
+        self.health.decide(&mut policy);
         self.sessions.decide(&mut policy);
         self.rescue.decide(&mut policy);
         policy

@@ -1,15 +1,20 @@
 //! The ports of a floor on the real tools, as its configuration has them: for the daemon, and for whoever only looks.
 
+mod health;
 mod schedules;
+mod strays;
 
 use crate::config;
 use crate::config::runtimes::Catalogue;
 use crate::projects::Projects;
+use health::Checkups;
 pub use schedules::recipe;
+pub use strays::named_like_a_jobs;
 use shopfloor_adapters::agent::TmuxAgents;
 use shopfloor_adapters::ci::local::{CiObserver, CiProgress, LocalCi};
 use shopfloor_adapters::escalations::EscalationFiles;
 use shopfloor_adapters::git::{Git, GitMerger, GitWorkspace};
+use shopfloor_adapters::health::Diary;
 use shopfloor_adapters::host::samples;
 use shopfloor_adapters::jail::Isolation;
 use shopfloor_adapters::layout::Layout;
@@ -74,6 +79,16 @@ pub fn all(desk: &Desk, projects: &Projects, git: &Git, tmux: &Tmux, phase_dir: 
             verifiers: projects.verifiers(),
         }),
         schedules: Arc::new(schedules::Timetable { projects: projects.clone(), layout: layout.clone() }),
+        health: Arc::new(Checkups {
+            layout: layout.clone(),
+            tmux: tmux.clone(),
+            ci: Mutex::new(desk.ci()?),
+            diary: Diary {
+                layout: layout.clone(),
+                moment: shopfloor_desk::time::moment,
+                redactor: projects.redactor_lookup(),
+            },
+        }),
         escalations: Arc::new(EscalationFiles {
             layout: layout.clone(),
             moment: shopfloor_desk::time::moment,

@@ -618,6 +618,7 @@ fn policy(project: &Loaded, floor: &FloorConfig) -> Policy {
     Policy {
         floor_max_jobs: floor.limits.max_jobs.map(|n| n as usize),
         keep_journal: floor.retention.journal.span(),
+        machine: floor.health.limits(),
         withheld: project.withheld.clone(),
         ..project.config.policy()
     }

@@ -42,5 +42,6 @@ impl Turn<'_> {
         run.started_at = Some(now);
         let (project, text) = (run.project.clone(), notes::run_begun(number, &run.recipe.formula, job));
         self.note(NoteKind::RunState, &project, None, text);
+        self.letters_go_to(number);
     }
 }

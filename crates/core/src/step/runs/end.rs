@@ -123,6 +123,7 @@ impl Turn<'_> {
         let project = run.project.clone();
         self.note(NoteKind::RunState, &project, None, text);
         self.begin_actions_in_turn();
+        self.supervisor_ran(number, result);
     }
 
     pub(in crate::step) fn shelve_run(&mut self, number: RunNumber) {

@@ -83,14 +83,44 @@ impl Turn<'_> {
 
     pub(in crate::step) fn schedule_due(&mut self, project: &ProjectName, name: &ScheduleName) {
         let (now, key) = (self.now, (project.clone(), name.clone()));
-        let Some(schedule) = self.floor.schedules.get(&key) else { return };
+        let Some(schedule) = self.floor.schedules.get(&key).cloned() else { return };
         let Some(due) = schedule.next else { return self.plan_next(&key) };
         let missed = schedule.postponed.is_none() && now.since(due) > MISSED_AFTER;
         if missed && schedule.plan.on_missed == OnMissed::Skip {
             self.came(&key, Came::Skipped { why: reasons::missed().to_owned() });
             return self.plan_next(&key);
         }
+        if self.needs_checkup(&schedule) {
+            if let Some(schedule) = self.floor.schedules.edit(Runs(()), &key) {
+                schedule.planning = Planning::Due(due);
+            }
+            return self.checkup_due(project, name, due);
+        }
         self.order_plan(&key, Planning::Due(due));
+    }
+
+    /// The checkup that comes before a run of the supervisor's is over. If there is nothing for an agent to do, nothing
+    /// is run: no worktree is made, and nothing is spent.
+    pub(in crate::step) fn checkup_over(
+        &mut self,
+        project: &ProjectName,
+        name: &ScheduleName,
+        due: Time,
+        wanted: bool,
+    ) {
+        let key = (project.clone(), name.clone());
+        let asked = Planning::Due(due);
+        if self.floor.schedules.get(&key).is_none_or(|schedule| schedule.planning != asked) {
+            return;
+        }
+        if wanted {
+            return self.order_plan(&key, asked);
+        }
+        self.came(&key, Came::Skipped { why: reasons::nothing_unexplained().to_owned() });
+        if let Some(schedule) = self.floor.schedules.edit(Runs(()), &key) {
+            schedule.postponed = None;
+        }
+        self.plan_next(&key);
     }
 
     pub(in crate::step) fn run_planned(&mut self, action: &PlanRun, planned: &outcome::RunPlanned) {
