@@ -842,6 +842,7 @@ fn about_the_vault() {
         who(&held),
         who(&Request { role: None, on: None, ..held.clone() }),
         asked(&held),
+        wanted(&deploy),
         refused(number, "payload lacks `version`"),
         too_many(20),
         is_fired(&held),

@@ -140,7 +140,7 @@ impl Scene {
         self.supervisor_begins().collected(0).start_session();
         let epoch = self.floor.sessions.iter().last().expect("a session").epoch;
         let said = StepSaid { step: "report".parse().expect("an id"), skip: false, note: text.into() };
-        self.event(Event::StepSaid { epoch, said }).branch(0);
+        self.event(Event::StepSaid { epoch, said }).signal(epoch, Phase::Done).branch(0);
         self.pending.retain(|action| action.name() != "record_health");
         self.settle()
     }
@@ -161,7 +161,7 @@ fn a_floor_that_is_well_starts_nothing() {
         assert_eq!(scene.pending, Vec::new());
     }
     assert_eq!((scene.told(), scene.noted(NoteKind::Health)), (0, 0));
-    assert!(matches!(&scene.the_schedule().last.as_ref().expect("it was due").came, Came::Skipped { .. }));
+    assert!(matches!(&scene.the_schedule().passed.as_ref().expect("it was due").came, Came::Skipped { .. }));
     assert_eq!((scene.floor.runs.iter().count(), scene.floor.jobs.iter().count()), (0, 0));
 }
 
@@ -375,7 +375,7 @@ fn a_letter_starts_a_run_that_answers_it() {
     scene.collected(0).start_session();
     let said = StepSaid { step: "report".parse().expect("an id"), skip: false, note: "Nothing is.".into() };
     let epoch = scene.floor.sessions.iter().last().expect("a session").epoch;
-    scene.event(Event::StepSaid { epoch, said }).branch(0).settle();
+    scene.event(Event::StepSaid { epoch, said }).signal(epoch, Phase::Done).branch(0).settle();
     let letters = &scene.health(Some(project())).letters;
     assert_eq!((letters[0].answer.as_deref(), letters[1].answer.as_deref()), (Some("Nothing is."), None));
     assert!(scene.notes.iter().any(|note| note.text == "the supervisor answers letter 1: Nothing is."));
