@@ -33,6 +33,8 @@ pub struct Floor {
     pub schedules: Table<Schedule>,
     pub conducts: Table<Conduct>,
     pub requests: Table<Request>,
+    pub gardens: Table<Garden>,
+    pub reversals: Table<Reversal>,
 }
 
 macro_rules! record {
@@ -55,6 +57,7 @@ macro_rules! record {
 
 mod ask;
 mod conduct;
+mod garden;
 mod heard;
 mod hold;
 mod job;
@@ -77,6 +80,7 @@ mod vault;
 
 pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
 pub use conduct::{Conduct, Deed, DeedEnd, Query};
+pub use garden::{Asks, DUST_KEPT, Decided, Dust, Garden, Inquiry, Reversal, ReversalState};
 pub use heard::Heard;
 pub use hold::{Held, Hold, Pause};
 pub use job::{

@@ -68,6 +68,8 @@ fn take_touched(floor: &mut Floor) -> Vec<Row> {
     collect(&mut floor.schedules, &mut rows);
     collect(&mut floor.conducts, &mut rows);
     collect(&mut floor.requests, &mut rows);
+    collect(&mut floor.gardens, &mut rows);
+    collect(&mut floor.reversals, &mut rows);
     rows
 }
 
@@ -162,6 +164,8 @@ pub fn load(floor: &mut Floor, rows: Vec<Row>) -> StoreResult<()> {
             "schedule" => place(&mut floor.schedules, rows)?,
             "conduct" => place(&mut floor.conducts, rows)?,
             "request" => place(&mut floor.requests, rows)?,
+            "garden" => place(&mut floor.gardens, rows)?,
+            "reversal" => place(&mut floor.reversals, rows)?,
             other => return Err(StoreError::Corrupt(format!("unknown kind of row {other:?}"))),
         }
     }

@@ -1,11 +1,15 @@
-//! A reviewer's verdict, as the reviewer leaves it: a JSON object with `verdict`, `verdict_reason`,
-//! `review_markdown` and perhaps `commit` and `follow_ups`. It comes from a program we do not trust: bounded,
+//! What agents leave as their result. A reviewer's verdict is a JSON object with `verdict`, `verdict_reason`,
+//! `review_markdown` and perhaps `commit` and `follow_ups`; a run's answer has words of its own. It comes from a program we do not trust: bounded,
 //! checked, neutralised.
 
 use rustix::fs::OFlags;
 use serde::Deserialize;
+use shopfloor_core::digest::Digest;
+use shopfloor_core::effect::outcome::AnswerRead;
 use shopfloor_core::effect::{FollowUp, Review, Verdict};
+use shopfloor_core::groom::{self, answer::Mistake};
 use shopfloor_core::ids::Sha;
+use shopfloor_core::recipe::AnswerKind;
 use shopfloor_core::redact::Redactor;
 use shopfloor_core::text::{head, neutralise, one_line};
 use shopfloor_engine::ports::{PortError, PortResult};
@@ -50,7 +54,41 @@ pub fn read(
     must_name: bool,
     redactor: &Redactor,
 ) -> PortResult<Result<Review, String>> {
-    // The reviewer writes it, so it may be a link or a pipe, which must not block us.
+    let text = match text_of(path)? {
+        Ok(text) => text,
+        Err(why) => return Ok(Err(why)),
+    };
+    Ok(parse(&text, head, must_name).map(|review| Review {
+        verdict: review.verdict,
+        reason: redactor.redact(&review.reason),
+        markdown: redactor.redact(&review.markdown),
+        follow_ups: review
+            .follow_ups
+            .iter()
+            .map(|f| FollowUp { title: redactor.redact(&f.title), body: redactor.redact(&f.body) })
+            .collect(),
+    }))
+}
+
+/// What a run's agent left as its answer, without secrets, or what is wrong with it.
+pub fn answer(path: &Path, kind: AnswerKind, redactor: &Redactor) -> PortResult<AnswerRead> {
+    let wrong = |what: String| AnswerRead::Wrong { mistake: Mistake { line: 0, what } };
+    let text = match text_of(path)?.and_then(|text| {
+        String::from_utf8(text).map_err(|_| "its result file is not text in UTF-8".to_owned())
+    }) {
+        Ok(text) => redactor.redact(&text),
+        Err(why) => return Ok(wrong(why)),
+    };
+    let AnswerKind::Groom = kind;
+    Ok(match groom::answer::parse(&text) {
+        Ok(answer) => AnswerRead::Groom { answer, digest: Digest::new().field(text.as_bytes()).finish() },
+        Err(mistake) => AnswerRead::Wrong { mistake },
+    })
+}
+
+/// What is in a result file, or why it cannot be used.
+fn text_of(path: &Path) -> PortResult<Result<Vec<u8>, String>> {
+    // An agent writes it, so it may be a link or a pipe, which must not block us.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) if file.metadata().is_ok_and(|m| m.is_file()) => file,
@@ -63,16 +101,7 @@ pub fn read(
     if text.len() as u64 > RESULT_BYTES_MAX {
         return Ok(Err(format!("its result file has more than {RESULT_BYTES_MAX} bytes")));
     }
-    Ok(parse(&text, head, must_name).map(|review| Review {
-        verdict: review.verdict,
-        reason: redactor.redact(&review.reason),
-        markdown: redactor.redact(&review.markdown),
-        follow_ups: review
-            .follow_ups
-            .iter()
-            .map(|f| FollowUp { title: redactor.redact(&f.title), body: redactor.redact(&f.body) })
-            .collect(),
-    }))
+    Ok(Ok(text))
 }
 
 fn parse(text: &[u8], commit: &Sha, must_name: bool) -> Result<Review, String> {

@@ -24,6 +24,7 @@ impl Action {
             // In the worktree, so before whatever is done to that next.
             Action::RunStep(step) => format!("job:{}", step.job),
             Action::VerifyStep(claim) => format!("job:{}", claim.job),
+            Action::ReadAnswer(read) => format!("job:{}", read.job),
             Action::StopStep { run, .. } => format!("stop:{run}"),
             Action::PlanRun(plan) => format!("schedule:{}/{}", plan.project, plan.schedule),
             Action::CollectReview { epoch, .. } => format!("session:{epoch}"),
@@ -39,6 +40,10 @@ impl Action {
             Action::Act(order) => match order.what.issue() {
                 Some(issue) => format!("forge:{}/issue/{issue}", order.project),
                 None => format!("forge:{}/new/{}", order.project, markers::act(order.id)),
+            },
+            Action::UndoAct(undo) => match undo.reversal.issue {
+                Some(issue) => format!("forge:{}/issue/{issue}", undo.project),
+                None => format!("forge:{}/new/{}", undo.project, markers::act(undo.reversal.act)),
             },
             Action::PostReview { project, pr, .. }
             | Action::CommentPr { project, pr, .. }
@@ -83,6 +88,7 @@ impl Action {
             | Action::OpenPr { project, .. }
             | Action::RetireBranch { project, .. } => Some(project),
             Action::Act(order) => Some(&order.project),
+            Action::UndoAct(undo) => Some(&undo.project),
             _ => None,
         }
     }
@@ -131,6 +137,7 @@ impl Action {
             Action::RunStep(_) => "run_step",
             Action::StopStep { .. } => "stop_step",
             Action::VerifyStep(_) => "verify_step",
+            Action::ReadAnswer(_) => "read_answer",
             Action::CheckAgents { .. } => "check_agents",
             Action::EndSession { .. } => "end_session",
             Action::Checkpoint { .. } => "checkpoint",
@@ -149,6 +156,7 @@ impl Action {
             Action::CloseIssue { .. } => "close_issue",
             Action::CreateIssue { .. } => "create_issue",
             Action::Act(_) => "act",
+            Action::UndoAct(_) => "undo_act",
             Action::Escalate { .. } => "escalate",
             Action::MovePr { .. } => "move_pr",
             Action::ClosePr { .. } => "close_pr",

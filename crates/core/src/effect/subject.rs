@@ -13,6 +13,8 @@ impl Action {
             Action::PlanRun(plan) => Some(&plan.project),
             Action::Act(order) => Some(&order.project),
             Action::VerifyStep(claim) => Some(&claim.project),
+            Action::ReadAnswer(read) => Some(&read.project),
+            Action::UndoAct(undo) => Some(&undo.project),
             Action::Tell(telling) => Some(&telling.project),
             Action::Fire(fire) => Some(&fire.project),
             Action::PrepareWorktree { project, .. }
@@ -69,6 +71,7 @@ impl Action {
             Action::RunCi { issue, .. } | Action::RetireBranch { issue, .. } => *issue,
             Action::Tell(telling) => telling.issue,
             Action::Act(order) => order.what.issue(),
+            Action::UndoAct(undo) => undo.reversal.issue,
             _ => None,
         }
     }

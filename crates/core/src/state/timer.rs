@@ -54,6 +54,8 @@ pub enum Due {
     Run(RunNumber),
     /// The schedule's time has come, or there may be room for what was put off.
     Schedule(ProjectName, ScheduleName),
+    /// Dust is old, or people are reminded of what gardeners ask.
+    Garden(ProjectName),
     /// People are reminded of a request to the vault, or it has waited for too long.
     Request(RequestNumber),
     /// Agents cannot work: people are reminded, or one agent tries.
@@ -87,6 +89,7 @@ impl Due {
             Due::Config(_) => "config",
             Due::Run(_) => "run",
             Due::Schedule(..) => "schedule",
+            Due::Garden(_) => "garden",
             Due::Request(_) => "request",
             Due::Staff(_) => "staff",
             Due::Dependencies(_) => "dependencies",
@@ -109,6 +112,7 @@ impl fmt::Display for Due {
             | Due::Trouble(project)
             | Due::Config(project)
             | Due::Staff(project)
+            | Due::Garden(project)
             | Due::Dependencies(project) => project.fmt(f),
             Due::Queue(queue) | Due::Signing(queue) => {
                 write!(f, "{}, {}", queue.project, queue.branch_in_words())
@@ -176,6 +180,7 @@ impl Floor {
             timer(schedule.due(), Due::Schedule(schedule.project.clone(), schedule.name.clone()))
         });
         let queries = self.queries().map(|(_, q)| timer(Some(q.due()), Due::Query(q.asked.id)));
+        let gardens = self.gardens.iter().map(|g| timer(g.due(), Due::Garden(g.project.clone())));
         let requests = self.requests.iter().map(|r| timer(r.due(), Due::Request(r.number)));
         let doubts = self.issues.iter().map(|issue| {
             issue.deps_due.map(|at| Timer { at, due: Due::Dependencies(issue.project.clone()) })
@@ -190,7 +195,7 @@ impl Floor {
         });
         let records = sessions.chain(messages).chain(jobs).chain(projects);
         let all = records.chain(staff).chain(pins).chain(runs).chain(schedules).chain(queries);
-        let all = all.chain(requests).chain(doubts).chain(queues).chain(entries).flatten();
+        let all = all.chain(gardens).chain(requests).chain(doubts).chain(queues).chain(entries).flatten();
         all.map(|timer| match self.mutes.get(&timer.due) {
             Some(mute) => Timer { at: timer.at.max(mute.until), ..timer },
             None => timer,

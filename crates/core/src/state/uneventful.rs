@@ -36,7 +36,7 @@ impl Floor {
             Action::TakeCheckout { .. } => Outcome::CheckoutTaken(CheckoutTaken { taken: Taken::Nothing }),
             Action::Publish { .. } => Outcome::Published,
             Action::Act(order) => {
-                Outcome::Acted(Acted { issue: order.what.issue().unwrap_or(IssueNumber(order.id.0)) })
+                Outcome::Acted(Acted { issue: order.what.issue().unwrap_or(IssueNumber(order.id.0)), made: vec![] })
             }
             Action::Tell(_) => Outcome::Told(CommandEnd::default()),
             Action::Fire(_) => {

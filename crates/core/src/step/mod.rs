@@ -6,6 +6,7 @@
 
 mod acts;
 mod attention;
+mod garden;
 mod jobs;
 mod mirror;
 mod performed;
@@ -24,6 +25,7 @@ mod tests;
 
 pub(crate) use acts::Acts;
 pub(crate) use attention::Attention;
+pub(crate) use garden::Gardening;
 pub(crate) use jobs::Jobs;
 pub(crate) use mirror::Mirror;
 pub(crate) use pins::Pins;
@@ -37,6 +39,7 @@ pub(crate) use vault::Vault;
 pub use acts::{may_act, may_ask, may_do};
 pub use attention::{READ_FORGE, is_wanted, read_lane};
 pub use jobs::{NotReviewed, Overlap, Standings, Waiting, may_ask_for_review, overlap, tidy_order};
+pub use garden::{NotUndone, may_undo};
 pub use queue::{Hindrance, may_merge, may_queue, may_try};
 pub use runs::{NotAStep, may_run, may_say};
 pub use shelving::wanted;
@@ -187,6 +190,7 @@ impl<'a> Turn<'a> {
             Event::ScheduleResumed { project, schedule, by } => self.schedule_resumed(project, schedule, by),
             Event::StepSaid { epoch, said } => self.step_said(*epoch, said),
             Event::ActAsked { epoch, act } => self.act_asked(*epoch, act),
+            Event::UndoAsked { project, act, force, by } => self.undo_asked(project, *act, *force, by),
             Event::QuestionAsked { epoch, question, ask } => self.question_asked(*epoch, question, ask),
             Event::VaultAsked { project, ask } => self.vault_asked(project, ask),
             Event::VaultDecided { project, request, word } => self.vault_decided(project, *request, word),

@@ -4,7 +4,7 @@
 use super::{Turn, attention, is_wanted};
 use crate::effect::outcome;
 use crate::effect::{
-    Action, CiAbout, CiPurpose, CiReport, Fired, Outcome, RunStep, Telling, Tidy, VerifyStep,
+    Action, CiAbout, CiPurpose, CiReport, Fired, Outcome, ReadAnswer, RunStep, Telling, Tidy, VerifyStep,
 };
 use crate::event::NoteKind;
 use crate::ids::QueueId;
@@ -27,7 +27,12 @@ impl Turn<'_> {
             }
             (Action::PlanRun(plan), Outcome::RunPlanned(planned)) => self.run_planned(plan, planned),
             (Action::RunStep(step), Outcome::StepRan(ran)) => self.step_ran(step, ran),
-            (Action::Act(order), Outcome::Acted(outcome::Acted { issue })) => self.acted(order, *issue),
+            (Action::Act(order), Outcome::Acted(acted)) => self.acted(order, acted),
+            (Action::Act(order), Outcome::ActSeen(before)) => self.act_seen(order, before),
+            (Action::UndoAct(undo), Outcome::ActUndone(outcome::ActUndone { kept })) => {
+                self.undone(undo, kept.as_deref());
+            }
+            (Action::ReadAnswer(read), Outcome::AnswerRead(answer)) => self.answer_read(read, answer),
             (Action::VerifyStep(claim), Outcome::StepVerified(seen)) => self.step_verified(claim, seen),
             (Action::CheckAgents { project }, Outcome::AgentsChecked(seen)) => self.staff_seen(project, seen),
             (Action::StartSession(start), Outcome::SessionStarted(started)) => {
@@ -190,7 +195,9 @@ impl Turn<'_> {
             Action::PlanRun(plan) => self.plan_impossible(plan, &reason),
             Action::StartSession(start) => self.session_impossible(start, &reason),
             Action::Act(order) => self.act_impossible(order, why),
+            Action::UndoAct(undo) => self.undone(undo, Some(why)),
             Action::RunStep(RunStep { run, step, attempt, .. })
+            | Action::ReadAnswer(ReadAnswer { run, step, attempt, .. })
             | Action::VerifyStep(VerifyStep { run, step, attempt, .. }) => {
                 self.step_impossible(*run, step, *attempt, &reason);
             }

@@ -89,6 +89,7 @@ fn a_run() -> Run {
         run,
         timeout: None,
         verify: None,
+        answer: None,
     };
     let (state, output) = (StepState::Done, "3 files".to_owned());
     Run {

@@ -147,6 +147,10 @@ impl Agents for FakeAgents {
         })
     }
 
+    fn answer(&self, read: &ReadAnswer) -> PortResult<AnswerRead> {
+        self.0.call("read_answer", |world| Ok(world.gardeners_answer(read)))
+    }
+
     fn begin_review(
         &self,
         _project: &ProjectName,

@@ -3,7 +3,7 @@
 use super::types::{body, title};
 use super::*;
 use crate::sqlite::optional_from_sql;
-use shopfloor_core::deps;
+use shopfloor_core::act::with_dependencies;
 use shopfloor_core::forge::Subject;
 use shopfloor_core::ids::IssueNumber;
 
@@ -22,7 +22,7 @@ impl ForgeDb {
     ) -> ForgeResult<IssueNumber> {
         let now = (self.clock)();
         let title = title("issue title", &new.title)?;
-        let body = body("issue body", &with_deps(&new.body, &new.deps))?;
+        let body = body("issue body", &with_dependencies(&new.body, &new.deps))?;
         let tx = write(&mut self.conn)?;
         let made = tx
             .query_row(
@@ -292,25 +292,4 @@ fn touch(tx: &Transaction<'_>, project: &ProjectName, number: IssueNumber, now: 
         params![project.as_str(), to_sql(number.0), to_sql(now.0)],
     )?;
     changed(tx, project, ChangeKind::Issue, number.0, 0)
-}
-
-/// The body with a section for those dependencies that it does not name itself. Dependencies are read from
-/// the text alone, so people see what the scheduler sees.
-fn with_deps(body: &str, deps: &[IssueNumber]) -> String {
-    let named = deps::parse(body);
-    let mut missing: Vec<_> = deps.iter().filter(|dep| !named.contains(dep)).collect();
-    missing.sort_unstable();
-    missing.dedup();
-    if missing.is_empty() {
-        return body.to_owned();
-    }
-    let mut out = body.trim_end().to_owned();
-    if !out.is_empty() {
-        out.push_str("\n\n");
-    }
-    out.push_str("## Dependencies\n");
-    for dep in missing {
-        out.push_str(&format!("- #{dep}\n"));
-    }
-    out
 }

@@ -13,6 +13,7 @@ mod asked;
 mod done;
 mod queries;
 
+pub(in crate::step) use asked::allowed_to;
 pub use asked::{may_act, may_ask, may_do};
 
 use crate::ids::{JobId, Role};

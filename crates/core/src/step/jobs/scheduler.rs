@@ -2,7 +2,7 @@
 //! happen: the second sees the first's job.
 
 use super::Jobs;
-use super::circles::Circles;
+use crate::circles::Circles;
 use super::overlap::overlap;
 use super::recovery::OpenPulls;
 use crate::effect::Action;

@@ -9,6 +9,7 @@
 //! - An agent is started only if there is a step for it, and a run ends only when every step is over or it cannot be.
 //! - A run that is not over has a deadline, of its own or its job's.
 
+mod answers;
 mod asked;
 mod end;
 mod schedules;

@@ -25,6 +25,7 @@ fn part(name: &str, needs: &[&str]) -> Part {
         run: None,
         timeout: None,
         verify: None,
+        answer: None,
     }
 }
 
