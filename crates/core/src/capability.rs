@@ -110,6 +110,10 @@ const MAX_ISSUES: u32 = 10;
 /// Of what nobody asked for, people read so much.
 const FILED_MAX: u32 = 5;
 const MAX_CHANGES: u32 = 50;
+/// The labels of a planner, and of a gardener.
+const PLANS: [&str; 6] =
+    [UNREVIEWED, WATCHED, ACTIONED, VISION, Label::Backlog.as_str(), Label::Action.as_str()];
+const SORTS: [&str; 2] = [Label::Underspecified.as_str(), Label::TechDebt.as_str()];
 
 impl Rights {
     /// What a role may unless the configuration says otherwise. A developer reports what it finds, and may ask; each of
@@ -122,17 +126,12 @@ impl Rights {
             Role::DEV | Role::ACTION => (&[CreateIssue, AskQuestion], &[], MAX_ISSUES),
             Role::GARDENER => {
                 let may = &[CreateIssue, CommentIssue, LabelIssue, CloseIssue, EditIssue, AskQuestion];
-                (may, &[Label::Underspecified.as_str(), Label::TechDebt.as_str()], MAX_ISSUES)
+                (may, &SORTS, MAX_ISSUES)
             }
             Role::SUPERVISOR => (&[RequestVault, AskQuestion], &[], MAX_ISSUES),
             Role::PREDICTOR => (&[CreateIssue], &[UNREVIEWED], FILED_MAX),
             // It decides what is worked on: that is what it is switched on for.
-            Role::PLANNER => {
-                let may = &[CreateIssue, CommentIssue, LabelIssue, CloseIssue];
-                let labels =
-                    &[UNREVIEWED, WATCHED, ACTIONED, VISION, Label::Backlog.as_str(), Label::Action.as_str()];
-                (may, labels, FILED_MAX)
-            }
+            Role::PLANNER => (&[CreateIssue, CommentIssue, LabelIssue, CloseIssue], &PLANS, FILED_MAX),
             _ => (&[], &[], MAX_ISSUES),
         };
         Rights {
