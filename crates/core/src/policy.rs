@@ -2,6 +2,7 @@
 //! one from `shopfloor.toml`; the core never reads a file.
 
 use crate::capability::Rights;
+use crate::groom;
 use crate::ids::{Role, Target};
 use crate::protected;
 use serde::{Deserialize, Serialize};
@@ -201,6 +202,8 @@ pub struct Policy {
     pub withheld: Vec<String>,
     /// What the agents of a role may do; of a role that is not named, what is usual.
     pub roles: BTreeMap<Role, Rights>,
+    /// From when on something in the backlog is worth a look.
+    pub groom: groom::Limits,
 }
 
 impl Policy {
@@ -297,6 +300,7 @@ impl Default for Policy {
             trouble_after: 240 * MINUTE,
             withheld: Vec::new(),
             roles: BTreeMap::new(),
+            groom: groom::Limits::default(),
         }
     }
 }

@@ -18,10 +18,12 @@ pub enum Exit {
     Busy = 5,
     /// Only a person can continue it.
     NeedsPerson = 6,
+    /// Nothing has to be done; as the step of a formula it ends the run.
+    NothingToDo = 78,
 }
 
 impl Exit {
-    const ALL: [Exit; 7] = [
+    const ALL: [Exit; 8] = [
         Exit::Fine,
         Exit::Failed,
         Exit::Usage,
@@ -29,6 +31,7 @@ impl Exit {
         Exit::NoSuchThing,
         Exit::Busy,
         Exit::NeedsPerson,
+        Exit::NothingToDo,
     ];
 
     /// What a program's exit code says.

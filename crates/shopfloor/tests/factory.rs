@@ -31,6 +31,8 @@ mod doctor_agents;
 mod floor;
 #[path = "factory/freeze.rs"]
 mod freeze;
+#[path = "factory/garden.rs"]
+mod garden;
 #[path = "factory/gc.rs"]
 mod gc;
 #[path = "factory/generic.rs"]

@@ -158,6 +158,8 @@ pub struct World {
     pub wishes: Rng,
     /// And what agents have done with commands.
     pub deeds: Rng,
+    /// The same for gardeners, and for people who look after what they do.
+    pub gardening: Rng,
     /// What was escalated: for which job, why, and about what.
     pub escalated: BTreeSet<(JobId, String, String)>,
     /// Worktrees in which the setup was run, how often, and the port of each.
@@ -238,6 +240,7 @@ impl World {
             shots: Shots::default(),
             wishes: Rng::new(seed ^ 0xf0_4111a),
             deeds: Rng::new(seed ^ 0xdeed),
+            gardening: Rng::new(seed ^ 0x6a4d),
             set_up: BTreeMap::new(),
             setup_fails: None,
             finished: BTreeMap::new(),

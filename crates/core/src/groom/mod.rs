@@ -27,6 +27,7 @@ use std::time::Duration;
 
 /// From when on something is worth a look.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Limits {
     /// A text with fewer characters, and without a checkbox, is too short.
     pub short_chars: usize,

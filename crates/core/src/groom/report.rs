@@ -26,10 +26,22 @@ impl Report<'_> {
         self.fresh.is_empty() && self.decided.is_empty()
     }
 
-    /// In words, and the keys of what is in them.
+    /// In words, for a session, and the keys of what is in them.
     pub fn text(&self) -> String {
-        let mut out = String::new();
         let shown = &self.fresh[..self.fresh.len().min(SHOWN_MAX)];
+        let mut out = self.in_words(shown);
+        let keys: Vec<String> = shown.iter().map(|finding| format!("{:016x}", finding.key)).collect();
+        let _ = writeln!(out, "{KEYS} {}", keys.join(" "));
+        out
+    }
+
+    /// In words, for people: all of it.
+    pub fn findings(&self) -> String {
+        self.in_words(&self.fresh)
+    }
+
+    fn in_words(&self, shown: &[&Finding]) -> String {
+        let mut out = String::new();
         for kind in Kind::ALL {
             let mine: Vec<_> = shown.iter().filter(|finding| finding.kind == kind).collect();
             if !mine.is_empty() {
@@ -50,8 +62,6 @@ impl Report<'_> {
                 out.push('\n');
             }
         }
-        let keys: Vec<String> = shown.iter().map(|finding| format!("{:016x}", finding.key)).collect();
-        let _ = writeln!(out, "{KEYS} {}", keys.join(" "));
         out
     }
 }

@@ -9,6 +9,7 @@ mod each;
 mod finish;
 mod forge;
 mod freeze;
+mod garden;
 mod heads;
 mod hold;
 mod issues;

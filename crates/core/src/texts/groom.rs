@@ -94,7 +94,7 @@ pub fn bundle_title(group: &str, count: usize) -> String {
     format!("Small things: {} ({count} issues)", one_line(group, 60))
 }
 
-pub fn bundle<'d>(parts: impl Iterator<Item = &'d Dust>) -> String {
+pub fn bundle(parts: &[Dust]) -> String {
     let mut out = "Issues that are too small to be worked on one by one:\n\n".to_owned();
     for dust in parts {
         let (title, reason) = (one_line(&dust.title, 200), one_line(&dust.reason, 500));

@@ -165,12 +165,14 @@ fn concerns(
         | Action::ReleaseWorktree { job, .. } => my_job(*job),
         Action::RunStep(step) => my_job(step.job),
         Action::VerifyStep(claim) => my_job(claim.job),
+        Action::ReadAnswer(read) => my_job(read.job),
         Action::RunCi { job, .. } => job.is_some_and(my_job),
         Action::StartSession(start) => my_job(start.job),
         Action::RingInbox { epoch, .. } => floor.sessions.get(epoch).is_some_and(|s| my_job(s.job)),
         Action::EditLabels { project: p, issue: i, .. }
         | Action::Comment { project: p, issue: i, .. }
         | Action::CloseIssue { project: p, issue: i } => p == project && *i == issue,
+        Action::UndoAct(undo) => undo.project == *project && undo.reversal.issue == Some(issue),
         Action::Act(order) => order.project == *project && order.what.issue() == Some(issue),
         Action::ClosePr { project: p, pr, .. }
         | Action::MovePr { project: p, pr, .. }

@@ -9,6 +9,7 @@ pub mod branch;
 pub mod entry;
 pub mod explanation;
 pub mod formula_run;
+pub mod groom;
 pub mod health;
 pub mod held;
 pub mod issue;

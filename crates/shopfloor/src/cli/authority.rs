@@ -125,6 +125,7 @@ pub(super) fn needed(command: &Command) -> Needed {
         Command::Config(args) if args.only_shows_the_difference() => Needed::Capability(Capability::Look),
         Command::Question(_) => Needed::Capability(Capability::AskQuestion),
         Command::Pr(_)
+        | Command::Groom(_)
         | Command::Health(_)
         | Command::Status(_)
         | Command::Explain(_)
@@ -156,6 +157,7 @@ fn persons(command: &Command) -> Option<&'static str> {
         | Command::Pause(_)
         | Command::Resume(_)
         | Command::Attach(_)
+        | Command::Undo(_)
         | Command::Gc(_) => Some(ELSEWHERE),
         Command::Issue(args) => args.persons(),
         Command::Pr(args) => args.persons(),
@@ -171,6 +173,7 @@ fn persons(command: &Command) -> Option<&'static str> {
         Command::Status(_)
         | Command::Doctor(_)
         | Command::Explain(_)
+        | Command::Groom(_)
         | Command::Health(_)
         | Command::Question(_)
         | Command::Questions(_)

@@ -25,6 +25,7 @@ mod explain;
 mod foreground;
 mod formula;
 mod gc;
+mod groom;
 mod health;
 mod hook;
 pub mod inbox;
@@ -52,6 +53,7 @@ mod step;
 mod take;
 mod timers;
 mod troubles;
+mod undo;
 mod up;
 mod vault;
 mod verify;
@@ -70,7 +72,7 @@ use std::process::ExitCode;
 /// An autonomous code factory: issues in, merged and verified changes out.
 ///
 /// Exit codes: 0 fine, 1 failed, 2 usage or config, 3 a job ended blocked or failed, 4 no such
-/// thing, 5 the floor is busy or locked, 6 only a person can continue.
+/// thing, 5 the floor is busy or locked, 6 only a person can continue, 78 there is nothing to do.
 #[derive(Parser)]
 #[command(name = "shopfloor", version, max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
@@ -115,6 +117,8 @@ enum Command {
     Run(runs::RunArgs),
     Schedule(schedule::ScheduleArgs),
     Step(step::StepArgs),
+    Groom(groom::GroomArgs),
+    Undo(undo::UndoArgs),
     Pause(pause::PauseArgs),
     Resume(resume::ResumeArgs),
     Agents(agents::AgentsArgs),
@@ -238,6 +242,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Explain(args) => explain::run(context, &args),
         Command::Formula(args) => formula::run(context, args),
         Command::Gc(args) => gc::run(context, &args),
+        Command::Groom(args) => groom::run(context, &args),
         Command::Health(args) => health::run(context, &args),
         Command::Hook(args) => hook::run(context, args),
         Command::Inbox(args) => inbox::run(context, args),
@@ -260,6 +265,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Status(args) => status::run(context, args),
         Command::Statusline => statusline::run(),
         Command::Step(args) => step::run(context, args),
+        Command::Undo(args) => undo::run(context, &args),
         Command::Up(args) => up::run(context, &args),
         Command::Vault(args) => vault::run(context, args),
         Command::Verify(args) => verify::run(context, args),

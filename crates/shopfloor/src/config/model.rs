@@ -4,6 +4,7 @@
 use super::agents::{Agent, Agents};
 use super::ci::Ci;
 use super::duration::Span;
+use super::groom::Groom;
 use super::hand::{HandStep, Verify};
 use super::merge::{Merge, Review};
 use super::ports::PortRange;
@@ -39,6 +40,8 @@ pub struct ProjectConfig {
     pub roles: Roles,
     #[serde(default)]
     pub review: Review,
+    #[serde(default)]
+    pub groom: Groom,
     #[serde(default)]
     pub merge: Merge,
     #[serde(default)]

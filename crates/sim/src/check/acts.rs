@@ -2,6 +2,7 @@
 
 use super::Checker;
 use crate::forge::AGENTS;
+use crate::garden::CHOSEN;
 use crate::world::World;
 use shopfloor_core::act::{Act, ActOrder};
 use shopfloor_core::effect::Action;
@@ -17,7 +18,14 @@ pub struct Seen {
     orders: BTreeMap<(JobId, Role), [BTreeSet<ActId>; 2]>,
     /// The labels that each issue was to be made with, by its marker.
     made: BTreeMap<String, (Role, BTreeSet<String>)>,
+    /// Into how many parts issues were split.
+    parts: BTreeMap<ActId, usize>,
     looked_at: BTreeSet<IssueNumber>,
+}
+
+/// What a person chose, whatever the role may.
+fn is_chosen(act: &Act) -> bool {
+    act.labels().any(|label| label == CHOSEN)
 }
 
 const ROLE: &str = "11 an agent does what its role may";
@@ -58,9 +66,16 @@ impl Checker {
     fn order_is_allowed(&mut self, world: &World, order: &ActOrder) -> Vec<String> {
         let (role, rights) = (order.role, world.policy.rights(order.role));
         let mut broken = Vec::new();
-        let needed = order.what.needs(order.assignment.issue());
-        if !rights.allow(needed) {
-            broken.push(format!("a {role} agent may not {}", needed.means()));
+        if is_chosen(&order.what) {
+            return broken;
+        }
+        for needed in order.what.needs(order.assignment.issue()) {
+            if !rights.allow(*needed) {
+                broken.push(format!("a {role} agent may not {}", needed.means()));
+            }
+        }
+        if matches!(order.what, Act::Bundle { .. }) {
+            return broken;
         }
         if let Some(label) = order.what.labels().find(|label| !rights.labels.contains(*label)) {
             broken.push(format!("a {role} agent touches {label}"));
@@ -72,11 +87,21 @@ impl Checker {
                 let labels = labels.iter().cloned().collect();
                 self.acts.made.insert(markers::act(order.id), (role, labels));
             }
+            Act::Split { parts, .. } => {
+                changes.insert(order.id);
+                // Their labels are the issue's.
+                for part in 1..=parts.len() {
+                    let labels = world.forge.labels.clone();
+                    self.acts.made.insert(markers::part(order.id, part), (role, labels));
+                }
+                self.acts.parts.insert(order.id, parts.len());
+            }
             _ => {
                 changes.insert(order.id);
             }
         }
-        let (issues, changes) = (issues.len() as u32, changes.len() as u32);
+        let of_parts: usize = self.acts.parts.iter().filter(|(id, _)| changes.contains(id)).map(|(_, n)| n).sum();
+        let (issues, changes) = ((issues.len() + of_parts) as u32, changes.len() as u32);
         if issues > rights.max_issues || changes > rights.max_changes {
             broken.push(format!(
                 "the {role} agents of job {} made {issues} issues, {changes} changes",

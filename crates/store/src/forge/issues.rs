@@ -7,6 +7,9 @@ use shopfloor_core::act::with_dependencies;
 use shopfloor_core::forge::Subject;
 use shopfloor_core::ids::IssueNumber;
 
+/// Of a text among many.
+const BEGINNING_CHARS: i64 = 16 * 1024;
+
 impl ForgeDb {
     /// Creates an issue. Its labels must be the project's, its dependencies issues of the project.
     pub fn create_issue(&mut self, project: &ProjectName, new: &NewIssue) -> ForgeResult<IssueNumber> {
@@ -103,6 +106,37 @@ impl ForgeDb {
         })?;
         let mut issues = rows.collect::<Result<Vec<_>, _>>()?;
         let mut labels = labels::of_project(&tx, project, filter.state)?;
+        for issue in &mut issues {
+            issue.labels = labels.remove(&issue.number.0).unwrap_or_default();
+        }
+        Ok(issues)
+    }
+
+    /// The open issues by number, without comments and with no more than the beginning of their texts.
+    pub fn open_issues(&mut self, project: &ProjectName) -> ForgeResult<Vec<Issue>> {
+        let tx = self.conn.transaction()?;
+        labels::require_project(&tx, project)?;
+        let mut query = tx.prepare_cached(
+            "SELECT number, title, substr(body, 1, ?2), author, created_at, updated_at
+             FROM forge_issues WHERE project = ?1 AND state = 'open' ORDER BY number",
+        )?;
+        let rows = query.query_map(params![project.as_str(), BEGINNING_CHARS], |row| {
+            Ok(Issue {
+                number: IssueNumber(from_sql(row, 0)?),
+                title: row.get(1)?,
+                state: IssueState::Open,
+                labels: vec![],
+                body: row.get(2)?,
+                author: row.get(3)?,
+                created_at: Time(from_sql(row, 4)?),
+                updated_at: Time(from_sql(row, 5)?),
+                closed_at: None,
+                version: Version::default(),
+                comments: vec![],
+            })
+        })?;
+        let mut issues = rows.collect::<Result<Vec<_>, _>>()?;
+        let mut labels = labels::of_project(&tx, project, Some(IssueState::Open))?;
         for issue in &mut issues {
             issue.labels = labels.remove(&issue.number.0).unwrap_or_default();
         }

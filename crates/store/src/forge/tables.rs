@@ -35,6 +35,8 @@ forge_tables! {
     fn issue(number: IssueNumber) -> Issue;
     fn issue_without_comments(number: IssueNumber) -> Issue;
     fn issues(filter: &IssueFilter) -> Vec<IssueSummary>;
+    /// The open issues, without comments and with no more than the beginning of their texts.
+    fn open_issues() -> Vec<Issue>;
     /// Once for each marker.
     fn create_issue_once(new: &NewIssue, marker: Option<&str>) -> IssueNumber;
     fn edit_issue(number: IssueNumber, title: Option<&str>, body: Option<&str>) -> ();

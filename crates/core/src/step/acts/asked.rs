@@ -190,6 +190,13 @@ impl Turn<'_> {
         self.conduct(job, role)
     }
 
+    /// Changes that are no acts of their own count, too.
+    pub(in crate::step) fn count_changes(&mut self, (job, role): (JobId, Role), changes: u32) {
+        if changes > 0 && let Some(conduct) = self.conduct(job, role) {
+            conduct.changes += changes;
+        }
+    }
+
     fn conduct(&mut self, job: JobId, role: Role) -> Option<&mut Conduct> {
         let key = (job, role);
         if self.floor.conducts.get(&key).is_none() {

@@ -4,7 +4,7 @@ use super::Turn;
 use super::taken::{Gardener, is_free};
 use crate::act::Act;
 use crate::groom::answer::Speck;
-use crate::ids::{IssueNumber, ProjectName};
+use crate::ids::{Assignment, IssueNumber, ProjectName};
 use crate::state::{DUST_KEPT, Dust};
 use crate::texts::groom as texts;
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,12 +60,15 @@ impl Turn<'_> {
         if parts.len() < ENOUGH {
             return;
         }
-        let (title, body) = (texts::bundle_title(group, parts.len()), texts::bundle(parts.values()));
+        let all: Vec<Dust> = parts.values().cloned().collect();
+        let (title, body) = (texts::bundle_title(group, parts.len()), texts::bundle(&all));
         let issues: Vec<IssueNumber> = parts.keys().copied().collect();
         let act = Act::Bundle { title, body, issues: issues.clone() };
         if let Some(garden) = self.floor.garden_mut(project) {
             garden.dust.retain(|dust| !issues.contains(&dust.issue));
         }
-        self.order_of(gardener, act.clean());
+        // The factory makes it, of what was counted already.
+        let (who, of) = ((gardener.job, gardener.role), Assignment::Run(gardener.run));
+        self.order_for(project, who, of, act.clean(), false);
     }
 }

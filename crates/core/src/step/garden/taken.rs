@@ -55,6 +55,10 @@ fn mistake(floor: &Floor, gardener: &Gardener, answer: &Answer) -> Option<Mistak
     }
     let sweeps = Act::Bundle { title: "x".into(), body: String::new(), issues: vec![] };
     for speck in &answer.dust {
+        changes += 1;
+        if changes > rights.max_changes {
+            return Some(at(speck.line, Refusal::Changes(rights.max_changes)));
+        }
         let wrong = allowed_to(floor, project, *role, None, &sweeps).err();
         if let Some(wrong) = wrong.or_else(|| is_free(floor, project, speck.issue).err()) {
             return Some(at(speck.line, wrong));
@@ -144,6 +148,7 @@ impl Turn<'_> {
         for planned in &answer.acts {
             self.order_of(gardener, planned.act.clone().clean());
         }
+        self.count_changes((gardener.job, gardener.role), answer.dust.len() as u32);
         self.add_dust(gardener, &answer.dust);
         self.ask_people(gardener, &answer.questions);
         self.remember_judged(gardener);

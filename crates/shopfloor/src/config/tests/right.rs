@@ -95,6 +95,7 @@ fn every_key_reaches_its_place() {
             renotify_after: minutes(3),
             escalate_after: minutes(4),
             trouble_after: Policy::default().trouble_after,
+            groom: shopfloor_core::groom::Limits::default(),
             roles: [
                 (Role::DEV, Rights { max_changes: 0, ..Rights::of(Role::DEV) }),
                 ("predictor".parse().unwrap(), predictor()),
