@@ -29,7 +29,11 @@ pub(crate) fn perform(ports: &Ports, order: &ActOrder) -> PortResult<Outcome> {
 /// What an act would change.
 fn look(forge: &dyn Forge, what: &Act) -> PortResult<Before> {
     if let Act::Bundle { issues, .. } = what {
-        return Ok(Before { open: open_of(forge, issues)?, ..Before::default() });
+        let open = open_of(forge, issues)?;
+        return match open.is_empty() {
+            true => Err(rejected("all of these were closed in the meantime".to_owned())),
+            false => Ok(Before { open, ..Before::default() }),
+        };
     }
     let Some(number) = what.issue() else { return Ok(Before::default()) };
     let found = forge.issue(number)?;
@@ -46,6 +50,9 @@ fn look(forge: &dyn Forge, what: &Act) -> PortResult<Before> {
         },
         Act::Link { .. } => Before { body: text()?, ..Before::default() },
         Act::Label { .. } => Before { labels: found.labels, ..Before::default() },
+        Act::Split { .. } | Act::CloseAs { .. } if open.is_empty() => {
+            return Err(rejected(format!("#{number} was closed in the meantime")));
+        }
         Act::Split { .. } => Before { labels: found.labels, open, ..Before::default() },
         _ => Before { open, ..Before::default() },
     })

@@ -7,15 +7,15 @@ use crate::effect::ReadAnswer;
 use crate::event::RunAsk;
 use crate::groom::answer::{Answer, Mistake, parse};
 use crate::ids::{ActId, Role, RunNumber};
-use crate::recipe::{AnswerKind, Context, Recipe, Step as Part_};
+use crate::recipe::{AnswerKind, Context, Recipe, Step as Task};
 use crate::state::{Garden, ReversalState, RunResult, StepState};
 use crate::step::{NotUndone, may_undo};
 
 const RUN: RunNumber = RunNumber(1);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-fn steps() -> Vec<Part_> {
-    let step = |name: &str, needs: &[&str], run: Option<&[&str]>, answer| Part_ {
+fn steps() -> Vec<Task> {
+    let step = |name: &str, needs: &[&str], run: Option<&[&str]>, answer| Task {
         id: name.parse().expect("an id"),
         title: String::new(),
         needs: needs.iter().map(|id| id.parse().expect("an id")).collect(),
@@ -93,7 +93,7 @@ impl Scene {
         self.answers_in("groom", text)
     }
 
-    fn step_is(&self, name: &str) -> &StepState {
+    fn is_step(&self, name: &str) -> &StepState {
         let run = self.floor.runs.iter().next_back().expect("there is a run");
         &run.step(&name.parse().expect("an id")).expect("there is such a step").2.state
     }
@@ -140,7 +140,7 @@ const ASKS: &str = "ESCALATE\n1. #5 Keep it?\n a) yes\n b) no => ACTION: label #
 fn what_an_answer_says_is_done() {
     let mut scene = Scene::gardener();
     scene.answers("ACTION: edit #1 title \"Better\"\nACTION: close #2 duplicate of #1\nACTION: label #3 +tech-debt\n");
-    assert_eq!(scene.step_is("groom"), &StepState::Done);
+    assert_eq!(scene.is_step("groom"), &StepState::Done);
     let ordered = scene.ordered();
     assert_eq!(ordered.len(), 3);
     assert!(ordered.iter().all(|order| order.role == Role::GARDENER && order.before.is_none()));
@@ -151,7 +151,7 @@ fn what_an_answer_says_is_done() {
     assert!(scene.told().contains("what you answered for step `groom`"), "{}", scene.told());
     assert_eq!(scene.ordered().len(), 3);
     scene.answers_in("again", "CLEAN");
-    assert_eq!(scene.step_is("again"), &StepState::Done);
+    assert_eq!(scene.is_step("again"), &StepState::Done);
 }
 
 #[test]
@@ -171,11 +171,11 @@ fn an_answer_with_a_mistake_is_not_half_taken() {
         let mut scene = Scene::gardener();
         scene.answers(&format!("{fine}{wrong}"));
         assert!(scene.told().contains(why), "{wrong:?}: {}", scene.told());
-        assert_eq!(scene.step_is("groom"), &StepState::Open);
+        assert_eq!(scene.is_step("groom"), &StepState::Open);
         assert!(scene.ordered().is_empty() && scene.floor.gardens.is_empty(), "{wrong:?}");
         // It is put right.
         scene.answers(fine);
-        assert_eq!((scene.step_is("groom"), scene.ordered().len()), (&StepState::Done, 1));
+        assert_eq!((scene.is_step("groom"), scene.ordered().len()), (&StepState::Done, 1));
     }
 }
 
@@ -199,7 +199,7 @@ fn what_is_being_worked_on_is_left_alone() {
     for line in ["edit #1 title \"x\"", "close #1 duplicate of #2", "label #1 +tech-debt", "link #1 depends on #2"] {
         scene.answers(&format!("ACTION: {line}\n"));
         assert!(scene.told().contains("line 1: #1 is being worked on"), "{}", scene.told());
-        if scene.step_is("groom") != &StepState::Open {
+        if scene.is_step("groom") != &StepState::Open {
             break;
         }
     }
@@ -406,5 +406,5 @@ fn an_answer_that_is_no_longer_waited_for_changes_nothing() {
     assert_eq!(scene.ordered().len(), 1);
     let wrong = outcome::AnswerRead::Wrong { mistake: Mistake { line: 1, what: "no".into() } };
     scene.event(Event::Performed { action, outcome: Outcome::AnswerRead(wrong) });
-    assert_eq!(scene.step_is("groom"), &StepState::Done);
+    assert_eq!(scene.is_step("groom"), &StepState::Done);
 }
