@@ -17,20 +17,51 @@ const LABELS_MAX: usize = 20;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "act", rename_all = "snake_case")]
 pub enum Act {
-    CreateIssue { title: String, body: String, labels: Vec<String>, deps: Vec<IssueNumber> },
-    Comment { issue: IssueNumber, text: String },
-    Label { issue: IssueNumber, add: Vec<String>, remove: Vec<String> },
-    Close { issue: IssueNumber },
+    CreateIssue {
+        title: String,
+        body: String,
+        labels: Vec<String>,
+        deps: Vec<IssueNumber>,
+    },
+    Comment {
+        issue: IssueNumber,
+        text: String,
+    },
+    Label {
+        issue: IssueNumber,
+        add: Vec<String>,
+        remove: Vec<String>,
+    },
+    Close {
+        issue: IssueNumber,
+    },
     /// Another title, another text, or both.
-    Edit { issue: IssueNumber, title: Option<String>, body: Option<String> },
+    Edit {
+        issue: IssueNumber,
+        title: Option<String>,
+        body: Option<String>,
+    },
     /// Its parts become issues with its labels, and it is closed with a list of them.
-    Split { issue: IssueNumber, parts: Vec<Part> },
+    Split {
+        issue: IssueNumber,
+        parts: Vec<Part>,
+    },
     /// It says what another says, and is closed with a word on that.
-    CloseAs { issue: IssueNumber, of: IssueNumber },
+    CloseAs {
+        issue: IssueNumber,
+        of: IssueNumber,
+    },
     /// It has to wait for another.
-    Link { issue: IssueNumber, on: IssueNumber },
+    Link {
+        issue: IssueNumber,
+        on: IssueNumber,
+    },
     /// Several issues become one, which is to be worked on; they are closed with a word on it.
-    Bundle { title: String, body: String, issues: Vec<IssueNumber> },
+    Bundle {
+        title: String,
+        body: String,
+        issues: Vec<IssueNumber>,
+    },
 }
 
 /// An issue that another is split into.
@@ -189,13 +220,18 @@ impl Act {
     /// What is wrong with it, whoever wants it.
     pub(crate) fn flaw(&self) -> Option<Refusal> {
         let (titles, texts): (Vec<&String>, Vec<&String>) = match self {
-            Act::CreateIssue { title, body, .. } | Act::Bundle { title, body, .. } => (vec![title], vec![body]),
+            Act::CreateIssue { title, body, .. } | Act::Bundle { title, body, .. } => {
+                (vec![title], vec![body])
+            }
             Act::Comment { text, .. } => (vec![text], vec![text]),
             Act::Edit { title, body, .. } => (title.iter().collect(), body.iter().collect()),
-            Act::Split { parts, .. } => {
-                (parts.iter().map(|part| &part.title).collect(), parts.iter().map(|part| &part.body).collect())
+            Act::Split { parts, .. } => (
+                parts.iter().map(|part| &part.title).collect(),
+                parts.iter().map(|part| &part.body).collect(),
+            ),
+            Act::Label { .. } | Act::Close { .. } | Act::CloseAs { .. } | Act::Link { .. } => {
+                (vec![], vec![])
             }
-            Act::Label { .. } | Act::Close { .. } | Act::CloseAs { .. } | Act::Link { .. } => (vec![], vec![]),
         };
         if titles.iter().any(|title| title.trim().is_empty()) {
             return Some(Refusal::Empty);

@@ -155,13 +155,7 @@ fn change(forge: &dyn Forge, order: &ActOrder, before: &Before) -> PortResult<Ac
 }
 
 /// Says why, and closes it.
-fn close_with(
-    forge: &dyn Forge,
-    act: ActId,
-    role: Role,
-    issue: IssueNumber,
-    why: &str,
-) -> PortResult<()> {
+fn close_with(forge: &dyn Forge, act: ActId, role: Role, issue: IssueNumber, why: &str) -> PortResult<()> {
     let marker = markers::act(act);
     let comment = NewComment { by: By::Agent(role), marker: Some(&marker), body: why };
     forge.comment(Subject::Issue(issue), &comment)?;

@@ -10,11 +10,13 @@ pub use crate::tree::{Owner, Tree};
 pub use forge::{Changes, Forge, Forges, IssueText, PullText};
 
 use crate::proof::{MergedProof, QueueLock, RescueProof};
-use shopfloor_core::effect::outcome::{Amount, AnswerRead, Packed, Pruned, RunPlanned, StepRan, StepVerified};
+use shopfloor_core::effect::outcome::{
+    Amount, AnswerRead, Packed, Pruned, RunPlanned, StepRan, StepVerified,
+};
 use shopfloor_core::effect::{
     BuiltLanding, ChainEntry, ChainLink, CiAbout, CiPurpose, CiReport, CommandEnd, CommitSource, Conflict,
-    EntryBranch, Fire, Fired, LandedEntry, LandingStep, MovedBranch, PlanRun, ProcessId, ReadAnswer, Review, RunStep,
-    StartSession, Taken, Telling, Tidy, VerifyStep,
+    EntryBranch, Fire, Fired, LandedEntry, LandingStep, MovedBranch, PlanRun, ProcessId, ReadAnswer, Review,
+    RunStep, StartSession, Taken, Telling, Tidy, VerifyStep,
 };
 use shopfloor_core::ids::{
     Assignment, EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, RunNumber,

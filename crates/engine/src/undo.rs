@@ -72,7 +72,10 @@ fn relabel(
 ) -> PortResult<Option<String>> {
     let now = forge.issue(number)?.labels;
     let (added, removed): (Vec<String>, Vec<String>) = (
-        add.iter().filter(|label| !before.labels.contains(label) && !remove.contains(label)).cloned().collect(),
+        add.iter()
+            .filter(|label| !before.labels.contains(label) && !remove.contains(label))
+            .cloned()
+            .collect(),
         remove.iter().filter(|label| before.labels.contains(label)).cloned().collect(),
     );
     let as_made = added.iter().all(|label| now.contains(label)) && !removed.iter().any(|l| now.contains(l));
@@ -94,7 +97,8 @@ fn close_made(forge: &dyn Forge, made: &[IssueNumber], force: bool) -> PortResul
     for number in made.iter().filter(|_| !force) {
         let now = forge.issue(*number)?;
         let begun = now.state == IssueState::Open
-            && (now.labels.iter().any(|label| label == Label::InProgress.as_str()) || !now.comments.is_empty());
+            && (now.labels.iter().any(|label| label == Label::InProgress.as_str())
+                || !now.comments.is_empty());
         if begun {
             return Ok(Some(format!("#{number}, which it made, is being worked on or was written to")));
         }

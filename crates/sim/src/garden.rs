@@ -22,7 +22,9 @@ impl World {
             Some(command) if self.gardening.permille(300) => {
                 *command = ["shopfloor", "groom", "--check"].map(str::to_owned).to_vec();
             }
-            None if step.verify.is_none() && self.gardening.permille(500) => step.answer = Some(AnswerKind::Groom),
+            None if step.verify.is_none() && self.gardening.permille(500) => {
+                step.answer = Some(AnswerKind::Groom)
+            }
             _ => {}
         }
     }
@@ -45,7 +47,11 @@ impl World {
         let is_gone = |issue: &IssueNumber| gone.contains(issue);
         answer.dust.retain(|speck| !is_gone(&speck.issue));
         answer.questions.retain(|question| !is_gone(&question.issue));
-        self.saw(if answer == Answer::default() { "gardener found nothing to do" } else { "gardener answered" });
+        self.saw(if answer == Answer::default() {
+            "gardener found nothing to do"
+        } else {
+            "gardener answered"
+        });
         AnswerRead::Groom { answer, digest: self.gardening.below(u64::MAX) }
     }
 
@@ -57,7 +63,11 @@ impl World {
             return None;
         }
         let act = match self.gardening.below(5) {
-            0 => Act::Edit { issue: any, title: Some(format!("Better {}", self.gardening.below(3))), body: None },
+            0 => Act::Edit {
+                issue: any,
+                title: Some(format!("Better {}", self.gardening.below(3))),
+                body: None,
+            },
             1 => Act::Edit { issue, title: None, body: Some(format!("Clearer {}", self.gardening.below(3))) },
             2 => Act::Link { issue, on: any },
             3 => {
@@ -120,7 +130,8 @@ impl World {
 
     /// A person undoes something, perhaps what cannot be undone.
     pub(crate) fn undo_something(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
-        let can = |reversal: &&Reversal| matches!(reversal.state, ReversalState::Done | ReversalState::Kept { .. });
+        let can =
+            |reversal: &&Reversal| matches!(reversal.state, ReversalState::Done | ReversalState::Kept { .. });
         let all: Vec<_> = floor.reversals.iter().filter(can).map(|reversal| reversal.act).collect();
         let act = *self.gardening.pick(&all)?;
         if !self.gardening.permille(80) {

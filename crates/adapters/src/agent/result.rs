@@ -3,6 +3,7 @@
 //! checked, neutralised.
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use serde::Deserialize;
 use shopfloor_core::digest::Digest;
 use shopfloor_core::effect::outcome::AnswerRead;
@@ -19,6 +20,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 const RESULT_BYTES_MAX: u64 = 256 * 1024;
+const NO_FILE: &str = "its result file is not a file";
 const MARKDOWN_BYTES_MAX: usize = 64 * 1024;
 const FOLLOW_UPS_MAX: usize = 5;
 /// Fewer characters do not identify a commit.
@@ -92,7 +94,9 @@ fn text_of(path: &Path) -> PortResult<Result<Vec<u8>, String>> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) if file.metadata().is_ok_and(|m| m.is_file()) => file,
-        Ok(_) => return Ok(Err("its result file is not a file".into())),
+        Ok(_) => return Ok(Err(NO_FILE.into())),
+        // A link is not followed: it may lead to what the agent cannot read itself.
+        Err(e) if e.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => return Ok(Err(NO_FILE.into())),
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Err("it left no result file".into())),
         Err(e) => return Err(PortError::transient(e)),
     };

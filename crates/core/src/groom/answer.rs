@@ -114,7 +114,9 @@ pub fn parse(text: &str) -> Result<Answer, Mistake> {
     }
     let is_empty = answer == Answer::default();
     match (clean, is_empty) {
-        (true, false) => Err(Mistake { line: 0, what: "CLEAN means that nothing has to be done: leave it out".into() }),
+        (true, false) => {
+            Err(Mistake { line: 0, what: "CLEAN means that nothing has to be done: leave it out".into() })
+        }
         (false, true) => {
             Err(Mistake { line: 0, what: "it says nothing: write CLEAN if nothing has to be done".into() })
         }
@@ -174,7 +176,9 @@ impl<'t> Reader<'t> {
                 let body = match rest {
                     "" => None,
                     "body" => Some(self.block()?),
-                    other => return Err(format!("{:?} is not understood after `edit #N`", one_line(other, 60))),
+                    other => {
+                        return Err(format!("{:?} is not understood after `edit #N`", one_line(other, 60)));
+                    }
                 };
                 match (&title, &body) {
                     (None, None) => Err("say `title \"…\"`, or `body` and the text in a fenced block".into()),
@@ -201,7 +205,9 @@ impl<'t> Reader<'t> {
             at_most(parts.len(), PARTS_MAX, "parts")?;
         }
         match parts.len() {
-            0 | 1 => Err("an issue is split into two parts or more: `PART: \"title\"` and a fenced block".into()),
+            0 | 1 => {
+                Err("an issue is split into two parts or more: `PART: \"title\"` and a fenced block".into())
+            }
             _ => Ok(parts),
         }
     }
@@ -232,7 +238,9 @@ impl<'t> Reader<'t> {
 
     fn questions(&mut self, questions: &mut Vec<Question>) -> Read<()> {
         let before = questions.len();
-        while let Some(text) = self.peek().and_then(|line| line.strip_prefix(&format!("{}.", questions.len() + 1))) {
+        while let Some(text) =
+            self.peek().and_then(|line| line.strip_prefix(&format!("{}.", questions.len() + 1)))
+        {
             self.next();
             let line = self.at as u32;
             let (issue, text) = issue(text.trim())?;
@@ -356,7 +364,9 @@ fn title_fits(title: &str) -> Read<String> {
     let title = one_line(title, TITLE_CHARS_MAX + 1);
     match title.chars().count() {
         0 => Err("the title is empty".into()),
-        many if many > TITLE_CHARS_MAX => Err(format!("the title has more than {TITLE_CHARS_MAX} characters")),
+        many if many > TITLE_CHARS_MAX => {
+            Err(format!("the title has more than {TITLE_CHARS_MAX} characters"))
+        }
         _ => Ok(title),
     }
 }
@@ -364,7 +374,8 @@ fn title_fits(title: &str) -> Read<String> {
 /// What is between the first quote and the last, and what follows.
 fn quoted(text: &str) -> Read<(&str, &str)> {
     let inside = text.strip_prefix('"').and_then(|rest| rest.rsplit_once('"'));
-    let (inside, rest) = inside.ok_or_else(|| format!("a title in quotes is expected, not {:?}", one_line(text, 40)))?;
+    let (inside, rest) =
+        inside.ok_or_else(|| format!("a title in quotes is expected, not {:?}", one_line(text, 40)))?;
     Ok((inside, rest.trim()))
 }
 
@@ -425,7 +436,8 @@ fn contradiction(answer: &Answer) -> Option<Mistake> {
             _ => vec![],
         }
     };
-    let acts = answer.acts.iter().flat_map(|planned| named(&planned.act).into_iter().map(|n| (planned.line, n)));
+    let acts =
+        answer.acts.iter().flat_map(|planned| named(&planned.act).into_iter().map(|n| (planned.line, n)));
     let dust = answer.dust.iter().map(|speck| (speck.line, speck.issue));
     let asked = answer.questions.iter().map(|question| (question.line, question.issue));
     acts.chain(dust).chain(asked).find_map(|(line, issue)| {

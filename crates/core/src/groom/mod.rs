@@ -193,7 +193,8 @@ impl Looker<'_, '_> {
     }
 
     fn circles(&self) -> Vec<Finding> {
-        let open: Graph<'_> = self.known.iter().map(|(number, look)| (*number, look.deps.as_slice())).collect();
+        let open: Graph<'_> =
+            self.known.iter().map(|(number, look)| (*number, look.deps.as_slice())).collect();
         let circles = Circles::among(open);
         let found = circles.firsts().into_iter().filter_map(|first| {
             let path = circles.through(first)?;
@@ -268,15 +269,8 @@ fn checkboxes(body: &str) -> usize {
 }
 
 /// How texts say when something is done.
-const CRITERIA: [&str; 7] = [
-    "acceptance",
-    "criteria",
-    "definition of done",
-    "done when",
-    "done if",
-    "expected",
-    "should then",
-];
+const CRITERIA: [&str; 7] =
+    ["acceptance", "criteria", "definition of done", "done when", "done if", "expected", "should then"];
 
 fn names_criteria(body: &str) -> bool {
     let body = body.to_lowercase();

@@ -68,9 +68,8 @@ impl Report<'_> {
 
 /// One finding in a line.
 pub fn line(finding: &Finding) -> String {
-    let numbers = |all: &[IssueNumber]| {
-        all.iter().map(|number| format!("#{number}")).collect::<Vec<_>>().join(", ")
-    };
+    let numbers =
+        |all: &[IssueNumber]| all.iter().map(|number| format!("#{number}")).collect::<Vec<_>>().join(", ");
     let mut line = format!("#{} {}", finding.issue, one_line(&finding.title, TITLE_CHARS_MAX));
     if !finding.others.is_empty() {
         let _ = write!(line, " ({} {})", texts::others(finding.kind), numbers(&finding.others));

@@ -163,7 +163,7 @@ fn an_answer_says_what_is_to_be_done() {
     assert_eq!((parts[0].body.as_str(), parts[1].title.as_str()), ("```\ncode\n```", "Two"));
     assert_eq!(acts[3], &Act::CloseAs { issue: issue(7), of: issue(5) });
     assert_eq!(acts[4], &Act::Link { issue: issue(5), on: issue(8) });
-    assert_eq!((answer.acts[1].line, answer.acts[4].line), (8, 19));
+    assert_eq!((answer.acts[1].line, answer.acts[4].line), (8, 21));
     assert_eq!(answer.dust[0].group, "docs");
     let asked = &answer.questions[0];
     assert_eq!((asked.issue, asked.text.as_str()), (issue(10), "Keep &lt;!-- it?"), "it hides nothing");
@@ -200,7 +200,10 @@ fn a_mistake_is_told_with_its_line() {
         ("ESCALATE\n1. #5 Which?\n a) x", "two options or more"),
         ("ESCALATE\n1. #5 Which?\n a) x => ACTION: split #5\n b) y", "no action"),
         ("ESCALATE\n1. #5 Which?\n a) x => ACTION: label #5 +a +b +c +d\n b) y", "more than 3 labels"),
-        ("ACTION: close #5 duplicate of #3\nACTION: close #3 duplicate of #5", "line 1: #3 is closed or split by line 2"),
+        (
+            "ACTION: close #5 duplicate of #3\nACTION: close #3 duplicate of #5",
+            "line 1: #3 is closed or split by line 2",
+        ),
         ("ACTION: close #5 duplicate of #3\nACTION: link #5 depends on #4", "line 2: #5 is closed"),
     ] {
         let mistake = wrong(text);
@@ -209,7 +212,9 @@ fn a_mistake_is_told_with_its_line() {
     assert!(wrong(&"ACTION: label #1 +a\n".repeat(60)).contains("more than 50 actions"));
     assert!(wrong(&"x".repeat(300 * 1024)).contains("bytes"));
     // Whatever it is, it is read.
-    for text in ["ESCALATE\n1.", "ACTION:", "DUST:", "ACTION: edit #99999999999999999999 title \"x\"", "\u{0}ÄÖ```"] {
+    for text in
+        ["ESCALATE\n1.", "ACTION:", "DUST:", "ACTION: edit #99999999999999999999 title \"x\"", "\u{0}ÄÖ```"]
+    {
         wrong(text);
     }
 }
@@ -217,7 +222,8 @@ fn a_mistake_is_told_with_its_line() {
 #[test]
 fn a_person_decides_by_number_and_letter() {
     let parts = [Some(2), None, Some(3)];
-    let chosen = |text: &str| decision::parse(&parts, text).map(|chosen| chosen.into_iter().collect::<Vec<_>>());
+    let chosen =
+        |text: &str| decision::parse(&parts, text).map(|chosen| chosen.into_iter().collect::<Vec<_>>());
     assert_eq!(chosen("1a 3c"), Ok(vec![(0, 0), (2, 2)]));
     assert_eq!(chosen(" 3B, 1b "), Ok(vec![(0, 1), (2, 1)]));
     assert_eq!(chosen("1a 1a"), Ok(vec![(0, 0)]));

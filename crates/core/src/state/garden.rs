@@ -112,10 +112,18 @@ pub enum ReversalState {
     Begun,
     Done,
     /// It is being undone.
-    Undoing { by: String, force: bool },
+    Undoing {
+        by: String,
+        force: bool,
+    },
     /// Somebody changed what it did: nothing was put back.
-    Kept { why: String },
-    Undone { by: String, at: Time },
+    Kept {
+        why: String,
+    },
+    Undone {
+        by: String,
+        when: Time,
+    },
 }
 
 impl Floor {

@@ -38,8 +38,8 @@ pub(crate) use vault::Vault;
 
 pub use acts::{may_act, may_ask, may_do};
 pub use attention::{READ_FORGE, is_wanted, read_lane};
-pub use jobs::{NotReviewed, Overlap, Standings, Waiting, may_ask_for_review, overlap, tidy_order};
 pub use garden::{NotUndone, may_undo};
+pub use jobs::{NotReviewed, Overlap, Standings, Waiting, may_ask_for_review, overlap, tidy_order};
 pub use queue::{Hindrance, may_merge, may_queue, may_try};
 pub use runs::{NotAStep, may_run, may_say};
 pub use shelving::wanted;

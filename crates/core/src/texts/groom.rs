@@ -48,7 +48,9 @@ pub fn decided() -> &'static str {
 pub fn nothing(judged: usize) -> String {
     match judged {
         0 => "nothing is out of order".to_owned(),
-        judged => format!("nothing new is out of order; {judged} findings were judged before (--all shows them)"),
+        judged => {
+            format!("nothing new is out of order; {judged} findings were judged before (--all shows them)")
+        }
     }
 }
 
@@ -139,7 +141,10 @@ pub fn question(parts: &[Asks]) -> String {
     for (number, part) in (1..).zip(parts).filter(|(_, part)| part.chosen.is_none()) {
         let _ = writeln!(out, "{number}. {}", of_part(&part.question));
     }
-    let _ = write!(out, "Answer with a number and a letter each, such as `1a 2b`; what you leave out stays open.");
+    let _ = write!(
+        out,
+        "Answer with a number and a letter each, such as `1a 2b`; what you leave out stays open."
+    );
     out
 }
 

@@ -4,8 +4,8 @@ use super::{issues, reasons, span};
 use crate::act::{Act, Refusal};
 use crate::effect::Verdict;
 use crate::ids::{
-    ActId, Epoch, FormulaName, IssueNumber, JobId, MessageId, PrNumber, Role, RunNumber, ScheduleName, Sha, StepId,
-    Target,
+    ActId, Epoch, FormulaName, IssueNumber, JobId, MessageId, PrNumber, Role, RunNumber, ScheduleName, Sha,
+    StepId, Target,
 };
 use crate::liveness::State;
 use crate::phase::Phase;

@@ -97,8 +97,9 @@ impl Desk {
             && let Some((garden, inquiry)) = engine.floor().inquiry(id)
         {
             decision::parse(&inquiry.open(), &text).map_err(|wrong| {
-                Error::usage(wrong.to_string())
-                    .hint(format!("`shopfloor questions` shows q{id}; one answer decides several parts: \"1a 2b\""))
+                Error::usage(wrong.to_string()).hint(format!(
+                    "`shopfloor questions` shows q{id}; one answer decides several parts: \"1a 2b\""
+                ))
             })?;
             let (project, question) = (garden.project.clone(), Some(id));
             let applied = self.submit(&Event::Answered { project, issue: None, text, question })?;

@@ -19,7 +19,9 @@ impl Desk {
         let mut changes = self.subscribe(None)?;
         let engine = self.engine()?;
         may_undo(engine.floor(), project, act).map_err(|why| match &why {
-            NotUndone::Unknown(_) => Error::no_such(why.to_string()).hint("`shopfloor undo` lists what can be"),
+            NotUndone::Unknown(_) => {
+                Error::no_such(why.to_string()).hint("`shopfloor undo` lists what can be")
+            }
             _ => Error::failed(why.to_string()),
         })?;
         drop(engine);
@@ -36,8 +38,9 @@ impl Desk {
                 }
                 _ if Instant::now() >= deadline || self.ask_daemon("ping")?.is_none() => {
                     let text = "it is on record, and the factory has not done it yet";
-                    return Err(Error::new(Exit::Busy, text)
-                        .hint("it is undone when the daemon runs (`shopfloor up`): `shopfloor undo` shows it"));
+                    return Err(Error::new(Exit::Busy, text).hint(
+                        "it is undone when the daemon runs (`shopfloor up`): `shopfloor undo` shows it",
+                    ));
                 }
                 // A daemon that dies does not say so.
                 _ => drop(changes.next(DAEMON_LOOKED_FOR)?),

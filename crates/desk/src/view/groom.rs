@@ -62,8 +62,7 @@ impl Desk {
         let engine = self.engine()?;
         let issues = self.forge(project)?.open_issues()?;
         let floor = engine.floor();
-        let at_work: BTreeSet<IssueNumber> =
-            floor.live_jobs(project).filter_map(|job| job.issue()).collect();
+        let at_work: BTreeSet<IssueNumber> = floor.live_jobs(project).filter_map(|job| job.issue()).collect();
         let looks: Vec<Look<'_>> = issues
             .iter()
             .map(|issue| {
@@ -83,7 +82,8 @@ impl Desk {
         let found = findings(&looks, &floor.policy(project).groom, now());
         let garden = floor.gardens.get(project);
         let judged = found.iter().map(|finding| finding.key);
-        let known: BTreeSet<u64> = garden.into_iter().flat_map(|garden| garden.judged.iter().copied()).collect();
+        let known: BTreeSet<u64> =
+            garden.into_iter().flat_map(|garden| garden.judged.iter().copied()).collect();
         let judged = judged.filter(|key| known.contains(key)).collect();
         let decided = |garden: &Garden| garden.decided.iter().map(|decided| decided.text.clone()).collect();
         Ok(Groomed { found, judged, decided: garden.map(decided).unwrap_or_default() })

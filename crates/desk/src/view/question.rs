@@ -6,7 +6,8 @@ use crate::time::moment;
 use serde::Serialize;
 use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId, Role, RunNumber, role_names};
 use shopfloor_core::state::{
-    About, Conduct, Differs, Floor, Garden, Inquiry, Job, JobState, Outage, Pin, Query, Request, RequestState, Session, Staff,
+    About, Conduct, Differs, Floor, Garden, Inquiry, Job, JobState, Outage, Pin, Query, Request,
+    RequestState, Session, Staff,
 };
 use shopfloor_core::texts::{groom, people, vault};
 use shopfloor_core::time::Time;

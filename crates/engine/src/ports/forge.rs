@@ -9,8 +9,8 @@ use super::{Final, PortError, PortResult};
 use shopfloor_core::effect::{StatusState, Verdict};
 use shopfloor_core::event::Observation;
 use shopfloor_core::forge::{
-    Comment, Cursor, Issue, IssueFilter, IssueState, IssueSummary, Pr, PrState, PrSummary, Review, Status, Subject,
-    Version,
+    Comment, Cursor, Issue, IssueFilter, IssueState, IssueSummary, Pr, PrState, PrSummary, Review, Status,
+    Subject, Version,
 };
 use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName, Role, RunId, Sha};
 use shopfloor_core::text;

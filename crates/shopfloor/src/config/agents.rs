@@ -139,7 +139,8 @@ pub(super) fn check_name(
     if let Err(bad) = name.parse::<Role>() {
         return Err(source.at(at, format!("`{name}` cannot be the name of a role")).hint(bad.rule));
     }
-    let known: Vec<&str> = Role::STAFF.iter().chain(&Role::OTHERS).map(Role::as_str).chain([DEFAULT]).collect();
+    let known: Vec<&str> =
+        Role::STAFF.iter().chain(&Role::OTHERS).map(Role::as_str).chain([DEFAULT]).collect();
     let hint = choose(name, &known, "names that work is given to");
     match known.contains(&name) || !hint.starts_with("did you mean") {
         true => Ok(()),

@@ -21,6 +21,9 @@ shopfloor phase done
 const FINE: &str = "It happens when the clock is wrong, on every machine that was tried so far, and it has done so since \
                     the spring.\n\n- [ ] it happens no more";
 
+const MENU: &str = "After a second start the menu shows nothing, whatever the language; before May it had all of its \
+                    entries, as the manual says.\n\n- [ ] it has them again";
+
 /// A floor whose gardener leaves those answers in one run after another.
 fn with(script: &str) -> Floor {
     let floor = Floor::new(&format!(
@@ -76,13 +79,19 @@ fn a_backlog_is_groomed_once_and_what_was_done_is_undone() {
     assert!(said.contains("- #2 The login times out (is like #1)"), "{said}");
     assert!(said.contains("- #3 Menu (7 characters)"), "{said}");
     assert!(!said.contains("Findings:"), "{said}");
-    answers(&floor, &[&format!(
-        "ACTION: close #2 duplicate of #1\nACTION: edit #3 title \"The menu is empty\" body\n```\n{FINE} Menu.\n```\n"
-    )]);
+    answers(
+        &floor,
+        &[&format!(
+            "ACTION: close #2 duplicate of #1\nACTION: edit #3 title \"The menu is empty\" body\n```\n{MENU}\n```\n"
+        )],
+    );
     let (_, said) = groom(&floor);
     assert_eq!(floor.json(&["run", "show", "2"]).1["state"], "done", "{said}");
     let closed = issue(&floor, 2);
-    assert_eq!((&closed["state"], &closed["comments"][0]["body"]), (&json!("closed"), &json!("A duplicate of #1.")));
+    assert_eq!(
+        (&closed["state"], &closed["comments"][0]["body"]),
+        (&json!("closed"), &json!("A duplicate of #1."))
+    );
     assert_eq!(issue(&floor, 3)["title"], "The menu is empty");
     // What was judged, or done, starts no session again.
     assert_eq!(floor.run(&["groom", "--check"]).status.code(), Some(78));
@@ -111,11 +120,14 @@ fn a_backlog_is_groomed_once_and_what_was_done_is_undone() {
 fn a_mistake_is_told_with_its_line_and_nothing_is_done() {
     let floor = with(SCRIPT);
     backlog(&floor);
-    answers(&floor, &[
-        "ACTION: close #2 duplicate of #1\nACTION: label #3 +backlog\n",
-        "ACTION: close #2 duplicate of #1\nIt is done.\n",
-        "ACTION: label #3 +underspecified\n",
-    ]);
+    answers(
+        &floor,
+        &[
+            "ACTION: close #2 duplicate of #1\nACTION: label #3 +backlog\n",
+            "ACTION: close #2 duplicate of #1\nIt is done.\n",
+            "ACTION: label #3 +underspecified\n",
+        ],
+    );
     let (_, said) = groom(&floor);
     assert_eq!(floor.json(&["run", "show", "1"]).1["state"], "done", "{said}");
     let told = told(&floor);
@@ -129,10 +141,11 @@ fn a_mistake_is_told_with_its_line_and_nothing_is_done() {
 fn people_decide_what_a_gardener_asks() {
     let floor = with(SCRIPT);
     backlog(&floor);
-    answers(&floor, &[
-        "ESCALATE\n1. #2 Is it the same?\n a) no\n b) yes => ACTION: close #2 duplicate of #1\n\
-         2. #3 Is it wanted?\n a) yes => ACTION: label #3 +underspecified\n b) no\n",
-    ]);
+    answers(
+        &floor,
+        &["ESCALATE\n1. #2 Is it the same?\n a) no\n b) yes => ACTION: close #2 duplicate of #1\n\
+         2. #3 Is it wanted?\n a) yes => ACTION: label #3 +underspecified\n b) no\n"],
+    );
     groom(&floor);
     let open = floor.json(&["questions"]).1;
     let (id, text) = (open[0]["id"].as_str().expect("an id"), open[0]["question"].as_str().expect("a text"));
@@ -158,7 +171,9 @@ fn dust_becomes_one_issue() {
     let floor = with(SCRIPT);
     backlog(&floor);
     let dust = |issue: u64| {
-        format!("DUST: {{\"issue\": {issue}, \"group\": \"docs\", \"title\": \"T{issue}\", \"reason\": \"small\"}}\n")
+        format!(
+            "DUST: {{\"issue\": {issue}, \"group\": \"docs\", \"title\": \"T{issue}\", \"reason\": \"small\"}}\n"
+        )
     };
     answers(&floor, &[&(1..=3).map(dust).collect::<String>()]);
     // It is worked on at once: it is in the backlog.
@@ -170,7 +185,10 @@ fn dust_becomes_one_issue() {
     assert!(bundle["body"].as_str().is_some_and(|body| body.contains("- [ ] #2 T2: small")), "{bundle}");
     for number in 1..=3 {
         let closed = issue(&floor, number);
-        assert_eq!((&closed["state"], &closed["comments"][0]["body"]), (&json!("closed"), &json!("Continued in #4.")));
+        assert_eq!(
+            (&closed["state"], &closed["comments"][0]["body"]),
+            (&json!("closed"), &json!("Continued in #4."))
+        );
     }
 }
 
@@ -223,17 +241,22 @@ shopfloor phase failed --detail enough
     let floor = with(script);
     backlog(&floor);
     let flood: String = (0..60).map(|n| format!("ACTION: edit #3 title \"{n}\"\n")).collect();
-    answers(&floor, &[
-        &flood,
-        "ACTION: split #1\nPART: \"<!-- shopfloor: x -->\"\n```\nx\n```\nPART: \"Y\"\n```\ny\n```\nACTION: label #3 -blocked\n",
-        "ACTION: link #1 depends on #2\nACTION: link #2 depends on #1\n",
-    ]);
+    answers(
+        &floor,
+        &[
+            &flood,
+            "ACTION: split #1\nPART: \"<!-- shopfloor: x -->\"\n```\nx\n```\nPART: \"Y\"\n```\ny\n```\nACTION: label #3 -blocked\n",
+            "ACTION: link #1 depends on #2\nACTION: link #2 depends on #1\n",
+        ],
+    );
     groom(&floor);
     let tried = std::fs::read_to_string(floor.path("answers-tried")).expect("it tried");
     let codes: Vec<&str> = tried.lines().map(|line| &line[..1]).collect();
     assert_eq!(codes, ["6", "6", "6", "6", "6", "0"], "{tried}");
     let told = told(&floor);
-    for expected in ["is not a file", "more than 50 actions", "may not put on or take off", "would be about itself"] {
+    for expected in
+        ["is not a file", "more than 50 actions", "may not put on or take off", "would be about itself"]
+    {
         assert!(told.contains(expected), "{expected}: {told}");
     }
     assert!(floor.json(&["undo"]).1.as_array().is_some_and(Vec::is_empty), "nothing was done");

@@ -100,7 +100,8 @@ impl Checker {
                 changes.insert(order.id);
             }
         }
-        let of_parts: usize = self.acts.parts.iter().filter(|(id, _)| changes.contains(id)).map(|(_, n)| n).sum();
+        let of_parts: usize =
+            self.acts.parts.iter().filter(|(id, _)| changes.contains(id)).map(|(_, n)| n).sum();
         let (issues, changes) = ((issues.len() + of_parts) as u32, changes.len() as u32);
         if issues > rights.max_issues || changes > rights.max_changes {
             broken.push(format!(

@@ -30,7 +30,8 @@ impl Checker {
             if let Some(before) = order.before.as_deref()
                 && kept.is_none_or(|kept| kept.before != *before)
             {
-                broken.push((REVERSIBLE, format!("act {} is done, and what was there is not kept", order.id)));
+                broken
+                    .push((REVERSIBLE, format!("act {} is done, and what was there is not kept", order.id)));
             }
             if let Act::Bundle { issues, .. } = &order.what {
                 let issues: BTreeSet<IssueNumber> = issues.iter().copied().collect();

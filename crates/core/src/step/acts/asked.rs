@@ -192,7 +192,9 @@ impl Turn<'_> {
 
     /// Changes that are no acts of their own count, too.
     pub(in crate::step) fn count_changes(&mut self, (job, role): (JobId, Role), changes: u32) {
-        if changes > 0 && let Some(conduct) = self.conduct(job, role) {
+        if changes > 0
+            && let Some(conduct) = self.conduct(job, role)
+        {
             conduct.changes += changes;
         }
     }

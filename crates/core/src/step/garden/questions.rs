@@ -59,7 +59,8 @@ impl Turn<'_> {
         id: QuestionId,
         text: &str,
     ) -> bool {
-        let Some((_, inquiry)) = self.floor.inquiry(id).filter(|(garden, _)| garden.project == *project) else {
+        let Some((_, inquiry)) = self.floor.inquiry(id).filter(|(garden, _)| garden.project == *project)
+        else {
             return false;
         };
         let Ok(chosen) = decision::parse(&inquiry.open(), text) else {
@@ -74,7 +75,9 @@ impl Turn<'_> {
 
     fn decide(&mut self, project: &ProjectName, id: QuestionId, part: usize, option: usize) {
         let Some(garden) = self.floor.garden_mut(project) else { return };
-        let Some(asks) = garden.inquiry.as_mut().and_then(|inquiry| inquiry.parts.get_mut(part)) else { return };
+        let Some(asks) = garden.inquiry.as_mut().and_then(|inquiry| inquiry.parts.get_mut(part)) else {
+            return;
+        };
         asks.chosen = Some(option);
         let asks = asks.clone();
         let Some(Choice { text, act }) = asks.question.options.get(option).cloned() else { return };
@@ -86,7 +89,9 @@ impl Turn<'_> {
         self.act(Action::Comment { project: project.clone(), issue, marker, body });
         if let Some(act) = act.map(crate::act::Act::clean) {
             match may_be_chosen(self.floor, project, &act) {
-                Ok(()) => self.order_for(project, (asks.job, asks.role), Assignment::Run(asks.run), act, false),
+                Ok(()) => {
+                    self.order_for(project, (asks.job, asks.role), Assignment::Run(asks.run), act, false)
+                }
                 Err(why) => {
                     let text = notes::act_failed(asks.role, &notes::act(&act), &why.to_string());
                     self.note(NoteKind::AgentAct, project, Some(issue), text);

@@ -110,7 +110,8 @@ impl Turn<'_> {
         let Some(reversal) = self.floor.reversals.edit(Gardening(()), &act) else { return };
         reversal.state = ReversalState::Undoing { by: by.to_owned(), force };
         let (what, issue) = (notes::act(&reversal.what), reversal.issue);
-        let order = UndoAct { project: project.clone(), force, by: by.to_owned(), reversal: reversal.clone() };
+        let order =
+            UndoAct { project: project.clone(), force, by: by.to_owned(), reversal: reversal.clone() };
         self.note(NoteKind::AgentAct, project, issue, notes::undo_wanted(act, &what, by));
         self.act(Action::UndoAct(Box::new(order)));
     }
@@ -123,7 +124,7 @@ impl Turn<'_> {
         let issue: Option<IssueNumber> = reversal.issue;
         let what = notes::act(&reversal.what);
         reversal.state = match kept {
-            None => ReversalState::Undone { by, at: now },
+            None => ReversalState::Undone { by, when: now },
             Some(why) => ReversalState::Kept { why: why.to_owned() },
         };
         let text = match kept {

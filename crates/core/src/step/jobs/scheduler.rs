@@ -2,9 +2,9 @@
 //! happen: the second sees the first's job.
 
 use super::Jobs;
-use crate::circles::Circles;
 use super::overlap::overlap;
 use super::recovery::OpenPulls;
+use crate::circles::Circles;
 use crate::effect::Action;
 use crate::event::NoteKind;
 use crate::ids::{Assignment, IssueNumber, JobId, ProjectName, Role, branch_for};

@@ -275,7 +275,12 @@ impl Turn<'_> {
         true
     }
 
-    pub(super) fn set_step(&mut self, number: RunNumber, step: &StepId, change: impl FnOnce(&mut StepRecord)) {
+    pub(super) fn set_step(
+        &mut self,
+        number: RunNumber,
+        step: &StepId,
+        change: impl FnOnce(&mut StepRecord),
+    ) {
         let now = self.now;
         let Some(run) = self.floor.run_mut(number) else { return };
         let Some(at) = run.recipe.steps.iter().position(|known| known.id == *step) else { return };

@@ -65,7 +65,10 @@ impl Scene {
         let ready = outcome::WorktreeReady { path: "w".into(), head: sha(0), notes: vec![] };
         self.answer("prepare_worktree", Outcome::WorktreeReady(ready));
         let output = "Short:\n- #1 x\nFindings: 00000000000000aa 00000000000000bb".to_owned();
-        self.answer("run_step", Outcome::StepRan(outcome::StepRan { code: Some(0), how: String::new(), output }));
+        self.answer(
+            "run_step",
+            Outcome::StepRan(outcome::StepRan { code: Some(0), how: String::new(), output }),
+        );
         self.start_session()
     }
 
@@ -130,7 +133,9 @@ impl Scene {
 }
 
 fn dust(issue: u64, group: &str) -> String {
-    format!("DUST: {{\"issue\": {issue}, \"group\": \"{group}\", \"title\": \"Typo\", \"reason\": \"small\"}}\n")
+    format!(
+        "DUST: {{\"issue\": {issue}, \"group\": \"{group}\", \"title\": \"Typo\", \"reason\": \"small\"}}\n"
+    )
 }
 
 const ASKS: &str = "ESCALATE\n1. #5 Keep it?\n a) yes\n b) no => ACTION: label #5 +backlog -blocked\n\
@@ -139,7 +144,9 @@ const ASKS: &str = "ESCALATE\n1. #5 Keep it?\n a) yes\n b) no => ACTION: label #
 #[test]
 fn what_an_answer_says_is_done() {
     let mut scene = Scene::gardener();
-    scene.answers("ACTION: edit #1 title \"Better\"\nACTION: close #2 duplicate of #1\nACTION: label #3 +tech-debt\n");
+    scene.answers(
+        "ACTION: edit #1 title \"Better\"\nACTION: close #2 duplicate of #1\nACTION: label #3 +tech-debt\n",
+    );
     assert_eq!(scene.is_step("groom"), &StepState::Done);
     let ordered = scene.ordered();
     assert_eq!(ordered.len(), 3);
@@ -147,7 +154,10 @@ fn what_an_answer_says_is_done() {
     assert_eq!(ordered[1].what, Act::CloseAs { issue: IssueNumber(2), of: IssueNumber(1) });
     assert_eq!(scene.garden().judged, [0xaa, 0xbb]);
     // The same answer once more is nobody's: nothing of it is done twice.
-    scene.answers_in("again", "ACTION: edit #1 title \"Better\"\nACTION: close #2 duplicate of #1\nACTION: label #3 +tech-debt\n");
+    scene.answers_in(
+        "again",
+        "ACTION: edit #1 title \"Better\"\nACTION: close #2 duplicate of #1\nACTION: label #3 +tech-debt\n",
+    );
     assert!(scene.told().contains("what you answered for step `groom`"), "{}", scene.told());
     assert_eq!(scene.ordered().len(), 3);
     scene.answers_in("again", "CLEAN");
@@ -162,8 +172,14 @@ fn an_answer_with_a_mistake_is_not_half_taken() {
         ("ACTION: close #2 duplicate of #99\n", "line 2: there is no open issue #99"),
         ("ACTION: edit #99 title \"x\"\n", "line 2: there is no open issue #99"),
         ("ACTION: link #3 depends on #3\n", "line 2: #3 would be about itself"),
-        ("ACTION: link #3 depends on #4\nACTION: link #4 depends on #3\n", "line 3: #4 would be about itself"),
-        ("DUST: {\"issue\": 99, \"group\": \"g\", \"title\": \"t\", \"reason\": \"r\"}\n", "line 2: there is no"),
+        (
+            "ACTION: link #3 depends on #4\nACTION: link #4 depends on #3\n",
+            "line 3: #4 would be about itself",
+        ),
+        (
+            "DUST: {\"issue\": 99, \"group\": \"g\", \"title\": \"t\", \"reason\": \"r\"}\n",
+            "line 2: there is no",
+        ),
         ("ESCALATE\n1. #99 Well?\n a) x\n b) y\n", "line 3: there is no open issue #99"),
         ("ESCALATE\n1. #5 Well?\n a) x\n b) y => ACTION: label #5 +in-progress\n", "line 3: the role"),
         ("Sorry\n", "line 2: \"Sorry\" is none of"),
@@ -193,10 +209,12 @@ fn whoever_never_finds_the_words_ends_the_run() {
 #[test]
 fn what_is_being_worked_on_is_left_alone() {
     let mut scene = Scene::new(Policy::default());
-    scene.issue(1, &["backlog"], &[]).issue(2, &[], &[]);
-    scene.gardener_begins();
+    scene.issue(2, &[], &[]).gardener_begins();
+    scene.issue(1, &["backlog"], &[]);
     assert!(scene.floor.job_of(&project(), IssueNumber(1)).is_some_and(Job::is_live));
-    for line in ["edit #1 title \"x\"", "close #1 duplicate of #2", "label #1 +tech-debt", "link #1 depends on #2"] {
+    for line in
+        ["edit #1 title \"x\"", "close #1 duplicate of #2", "label #1 +tech-debt", "link #1 depends on #2"]
+    {
         scene.answers(&format!("ACTION: {line}\n"));
         assert!(scene.told().contains("line 1: #1 is being worked on"), "{}", scene.told());
         if scene.is_step("groom") != &StepState::Open {
@@ -280,11 +298,8 @@ fn people_decide_by_number_and_letter_and_the_gardener_is_told() {
     assert!(told.iter().any(|text| text.contains("#5 Keep it?: b) no")), "it is at work: {told:?}");
     assert!(scene.garden().decided.is_empty());
     let [order] = &scene.ordered()[..] else { panic!("one is chosen: {:?}", scene.names()) };
-    let what = Act::Label {
-        issue: IssueNumber(5),
-        add: vec!["backlog".into()],
-        remove: vec!["blocked".into()],
-    };
+    let what =
+        Act::Label { issue: IssueNumber(5), add: vec!["backlog".into()], remove: vec!["blocked".into()] };
     assert_eq!(order.what, what, "a person may have what the role may not");
     assert!(scene.has("comment"));
     // The rest stays open.
@@ -308,7 +323,9 @@ fn people_are_reminded_of_what_they_are_asked() {
     scene.wait(first);
     assert_eq!(said(&scene), 1);
     scene.wait(later);
-    assert_eq!((said(&scene), scene.noted(NoteKind::Escalation)), (2, 1));
+    assert_eq!(said(&scene), 2);
+    let last = scene.notes.iter().rfind(|note| note.text.contains("still waits"));
+    assert_eq!(last.map(|note| note.kind), Some(NoteKind::Escalation), "louder each time");
     scene.decides("1a 2a").wait(later);
     assert_eq!(said(&scene), 2);
 }
@@ -392,7 +409,8 @@ fn only_so_much_is_kept() {
 fn an_answer_that_is_no_longer_waited_for_changes_nothing() {
     let mut scene = Scene::gardener();
     let epoch = scene.gardeners();
-    let said = crate::event::StepSaid { step: "groom".parse().expect("an id"), skip: false, note: String::new() };
+    let said =
+        crate::event::StepSaid { step: "groom".parse().expect("an id"), skip: false, note: String::new() };
     scene.event(Event::StepSaid { epoch, said });
     let action = scene.take("read_answer");
     assert!(matches!(&action, Action::ReadAnswer(ReadAnswer { attempt: 1, .. })));

@@ -9,10 +9,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The formulas that come with the program.
-const BUILT_IN: [(&str, &str); 2] = [
-    ("gardener", include_str!("built_in/gardener.toml")),
-    ("task", include_str!("built_in/task.toml")),
-];
+const BUILT_IN: [(&str, &str); 2] =
+    [("gardener", include_str!("built_in/gardener.toml")), ("task", include_str!("built_in/task.toml"))];
 
 /// A formula, or why it is none.
 pub struct Found {
