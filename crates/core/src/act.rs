@@ -10,18 +10,81 @@ use crate::texts::reasons;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-const TITLE_CHARS_MAX: usize = 200;
+pub(crate) const TITLE_CHARS_MAX: usize = 200;
 /// An issue or a comment that an agent writes. It is journaled with everything else.
-const TEXT_BYTES_MAX: usize = 32 * 1024;
+pub const TEXT_BYTES_MAX: usize = 32 * 1024;
 const LABELS_MAX: usize = 20;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "act", rename_all = "snake_case")]
 pub enum Act {
-    CreateIssue { title: String, body: String, labels: Vec<String>, deps: Vec<IssueNumber> },
-    Comment { issue: IssueNumber, text: String },
-    Label { issue: IssueNumber, add: Vec<String>, remove: Vec<String> },
-    Close { issue: IssueNumber },
+    CreateIssue {
+        title: String,
+        body: String,
+        labels: Vec<String>,
+        deps: Vec<IssueNumber>,
+    },
+    Comment {
+        issue: IssueNumber,
+        text: String,
+    },
+    Label {
+        issue: IssueNumber,
+        add: Vec<String>,
+        remove: Vec<String>,
+    },
+    Close {
+        issue: IssueNumber,
+    },
+    /// Another title, another text, or both.
+    Edit {
+        issue: IssueNumber,
+        title: Option<String>,
+        body: Option<String>,
+    },
+    /// Its parts become issues with its labels, and it is closed with a list of them.
+    Split {
+        issue: IssueNumber,
+        parts: Vec<Part>,
+    },
+    /// It says what another says, and is closed with a word on that.
+    CloseAs {
+        issue: IssueNumber,
+        of: IssueNumber,
+    },
+    /// It has to wait for another.
+    Link {
+        issue: IssueNumber,
+        on: IssueNumber,
+    },
+    /// Several issues become one, which is to be worked on; they are closed with a word on it.
+    Bundle {
+        title: String,
+        body: String,
+        issues: Vec<IssueNumber>,
+    },
+}
+
+/// An issue that another is split into.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    pub title: String,
+    pub body: String,
+}
+
+/// What an act changes, as it was before: enough to put it back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Before {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Those of its issues that were open.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<IssueNumber>,
 }
 
 impl Act {
@@ -34,7 +97,22 @@ impl Act {
                 Act::CreateIssue { title, body: plain(&body), labels, deps }
             }
             Act::Comment { issue, text } => Act::Comment { issue, text: plain(&text) },
-            other => other,
+            Act::Edit { issue, title, body } => Act::Edit {
+                issue,
+                title: title.map(|title| one_line(&title, TITLE_CHARS_MAX)),
+                body: body.map(|body| plain(&body)),
+            },
+            Act::Split { issue, parts } => {
+                let clean = |part: Part| Part {
+                    title: one_line(&part.title, TITLE_CHARS_MAX),
+                    body: plain(&part.body),
+                };
+                Act::Split { issue, parts: parts.into_iter().map(clean).collect() }
+            }
+            Act::Bundle { title, body, issues } => {
+                Act::Bundle { title: one_line(&title, TITLE_CHARS_MAX), body: plain(&body), issues }
+            }
+            other @ (Act::Label { .. } | Act::Close { .. } | Act::CloseAs { .. } | Act::Link { .. }) => other,
         }
     }
 
@@ -58,9 +136,29 @@ impl Act {
     /// The issue that it is about; `None`: it makes one.
     pub fn issue(&self) -> Option<IssueNumber> {
         match self {
-            Act::CreateIssue { .. } => None,
-            Act::Comment { issue, .. } | Act::Label { issue, .. } | Act::Close { issue } => Some(*issue),
+            Act::CreateIssue { .. } | Act::Bundle { .. } => None,
+            Act::Comment { issue, .. }
+            | Act::Label { issue, .. }
+            | Act::Close { issue }
+            | Act::Edit { issue, .. }
+            | Act::Split { issue, .. }
+            | Act::CloseAs { issue, .. }
+            | Act::Link { issue, .. } => Some(*issue),
         }
+    }
+
+    /// How many issues it makes.
+    pub fn makes(&self) -> u32 {
+        match self {
+            Act::CreateIssue { .. } | Act::Bundle { .. } => 1,
+            Act::Split { parts, .. } => parts.len() as u32,
+            _ => 0,
+        }
+    }
+
+    /// Whether what is there before has to be kept, to put it back. What is only made is closed again.
+    pub fn changes_what_is_there(&self) -> bool {
+        !matches!(self, Act::CreateIssue { .. } | Act::Comment { .. })
     }
 
     /// The labels that it puts on or takes off.
@@ -68,25 +166,28 @@ impl Act {
         let (one, other): (&[String], &[String]) = match self {
             Act::CreateIssue { labels, .. } => (labels, &[]),
             Act::Label { add, remove, .. } => (add, remove),
-            Act::Comment { .. } | Act::Close { .. } => (&[], &[]),
+            _ => (&[], &[]),
         };
         one.iter().chain(other)
     }
 
     /// What it takes, of an agent with that issue.
-    pub fn needs(&self, own: Option<IssueNumber>) -> Capability {
+    pub fn needs(&self, own: Option<IssueNumber>) -> &'static [Capability] {
         match self {
-            Act::CreateIssue { .. } => Capability::CreateIssue,
-            Act::Comment { issue, .. } if own == Some(*issue) => Capability::Comment,
-            Act::Comment { .. } => Capability::CommentIssue,
-            Act::Label { .. } => Capability::LabelIssue,
-            Act::Close { .. } => Capability::CloseIssue,
+            Act::CreateIssue { .. } => &[Capability::CreateIssue],
+            Act::Comment { issue, .. } if own == Some(*issue) => &[Capability::Comment],
+            Act::Comment { .. } => &[Capability::CommentIssue],
+            Act::Label { .. } => &[Capability::LabelIssue],
+            Act::Close { .. } | Act::CloseAs { .. } => &[Capability::CloseIssue],
+            Act::Edit { .. } | Act::Link { .. } => &[Capability::EditIssue],
+            Act::Split { .. } => &[Capability::EditIssue, Capability::CreateIssue, Capability::CloseIssue],
+            Act::Bundle { .. } => &[Capability::CreateIssue, Capability::CloseIssue],
         }
     }
 
     /// Whether doing it twice is twice as much. What is not may be wanted again after something else.
     pub(crate) fn is_said_once(&self) -> bool {
-        matches!(self, Act::CreateIssue { .. } | Act::Comment { .. })
+        matches!(self, Act::CreateIssue { .. } | Act::Comment { .. } | Act::Split { .. })
     }
 
     /// Tells it from any other.
@@ -109,28 +210,85 @@ impl Act {
                 list(list(digest.field(b"label").field(&issue.0.to_le_bytes()), add), remove)
             }
             Act::Close { issue } => digest.field(b"close").field(&issue.0.to_le_bytes()),
+            Act::Edit { issue, title, body } => {
+                let digest = digest.field(b"edit").field(&issue.0.to_le_bytes());
+                let text = |text: &Option<String>| text.as_deref().unwrap_or("\0").to_owned();
+                digest.field(text(title).as_bytes()).field(text(body).as_bytes())
+            }
+            Act::Split { issue, parts } => {
+                let digest = digest.field(b"split").field(&issue.0.to_le_bytes());
+                parts.iter().fold(digest, |digest, part| {
+                    digest.field(part.title.as_bytes()).field(part.body.as_bytes())
+                })
+            }
+            Act::CloseAs { issue, of } => {
+                digest.field(b"close as").field(&issue.0.to_le_bytes()).field(&of.0.to_le_bytes())
+            }
+            Act::Link { issue, on } => {
+                digest.field(b"link").field(&issue.0.to_le_bytes()).field(&on.0.to_le_bytes())
+            }
+            Act::Bundle { title, body, issues } => {
+                let digest = digest.field(b"bundle").field(title.as_bytes()).field(body.as_bytes());
+                digest.field(numbers(issues).as_bytes())
+            }
         }
         .finish()
     }
 
     /// What is wrong with it, whoever wants it.
     pub(crate) fn flaw(&self) -> Option<Refusal> {
-        let (title, text) = match self {
-            Act::CreateIssue { title, body, .. } => (Some(title), Some(body)),
-            Act::Comment { text, .. } => (Some(text), Some(text)),
-            Act::Label { .. } | Act::Close { .. } => (None, None),
+        let (titles, texts): (Vec<&String>, Vec<&String>) = match self {
+            Act::CreateIssue { title, body, .. } | Act::Bundle { title, body, .. } => {
+                (vec![title], vec![body])
+            }
+            Act::Comment { text, .. } => (vec![text], vec![text]),
+            Act::Edit { title, body, .. } => (title.iter().collect(), body.iter().collect()),
+            Act::Split { parts, .. } => (
+                parts.iter().map(|part| &part.title).collect(),
+                parts.iter().map(|part| &part.body).collect(),
+            ),
+            Act::Label { .. } | Act::Close { .. } | Act::CloseAs { .. } | Act::Link { .. } => {
+                (vec![], vec![])
+            }
         };
-        if title.is_some_and(|title| title.trim().is_empty()) {
+        if titles.iter().any(|title| title.trim().is_empty()) {
             return Some(Refusal::Empty);
         }
-        if text.is_some_and(|text| text.len() > TEXT_BYTES_MAX) || self.labels().count() > LABELS_MAX {
+        if texts.iter().any(|text| text.len() > TEXT_BYTES_MAX) || self.labels().count() > LABELS_MAX {
             return Some(Refusal::TooLong(TEXT_BYTES_MAX));
         }
-        None
+        match self {
+            Act::Edit { title: None, body: None, .. } => Some(Refusal::Empty),
+            Act::CloseAs { issue, of: other } | Act::Link { issue, on: other } if issue == other => {
+                Some(Refusal::Itself(*issue))
+            }
+            _ => None,
+        }
     }
 }
 
-fn plain(text: &str) -> String {
+/// The text with a section for a dependency that it does not name yet: dependencies are read from the text alone, so
+/// people see what the scheduler sees.
+pub fn with_dependencies(body: &str, deps: &[IssueNumber]) -> String {
+    let named = crate::deps::parse(body);
+    let mut missing: Vec<_> = deps.iter().filter(|dep| !named.contains(dep)).collect();
+    missing.sort_unstable();
+    missing.dedup();
+    if missing.is_empty() {
+        return body.to_owned();
+    }
+    let mut out = body.trim_end().to_owned();
+    if !out.is_empty() {
+        out.push_str("\n\n");
+    }
+    out.push_str("## Dependencies\n");
+    for dep in missing {
+        out.push_str(&format!("- #{dep}\n"));
+    }
+    out
+}
+
+pub(crate) fn plain(text: &str) -> String {
     neutralise(text).replace("<!--", "&lt;!--")
 }
 
@@ -144,6 +302,9 @@ pub struct ActOrder {
     #[serde(flatten)]
     pub assignment: Assignment,
     pub what: Act,
+    /// What was there; `None`: it is looked at first, and the act ordered again with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Box<Before>>,
 }
 
 /// Why an agent's act is not done.
@@ -171,6 +332,12 @@ pub enum Refusal {
     Requests(u32),
     Empty,
     TooLong(usize),
+    /// There is no such open issue.
+    NotOpen(IssueNumber),
+    /// A job carries it.
+    AtWork(IssueNumber),
+    /// It would be its own duplicate, or wait for itself, perhaps through others.
+    Itself(IssueNumber),
 }
 
 impl Refusal {
@@ -238,9 +405,12 @@ mod tests {
     #[test]
     fn what_it_takes_depends_on_whose_issue_it_is() {
         let comment = Act::Comment { issue: IssueNumber(7), text: "x".into() };
-        assert_eq!(comment.needs(Some(IssueNumber(7))), Capability::Comment);
-        assert_eq!(comment.needs(Some(IssueNumber(8))), Capability::CommentIssue);
-        assert_eq!(comment.needs(None), Capability::CommentIssue);
-        assert_eq!(Act::Close { issue: IssueNumber(7) }.needs(Some(IssueNumber(7))), Capability::CloseIssue);
+        assert_eq!(comment.needs(Some(IssueNumber(7))), [Capability::Comment]);
+        assert_eq!(comment.needs(Some(IssueNumber(8))), [Capability::CommentIssue]);
+        assert_eq!(comment.needs(None), [Capability::CommentIssue]);
+        assert_eq!(
+            Act::Close { issue: IssueNumber(7) }.needs(Some(IssueNumber(7))),
+            [Capability::CloseIssue]
+        );
     }
 }

@@ -33,6 +33,9 @@ pub enum Capability {
     LabelIssue,
     #[serde(rename = "issue.close")]
     CloseIssue,
+    /// Change the title and the text of any issue, and what it waits for; with the two above, split it.
+    #[serde(rename = "issue.edit")]
+    EditIssue,
     /// Ask for something dangerous, which is held until it is approved.
     #[serde(rename = "vault.request")]
     RequestVault,
@@ -46,11 +49,12 @@ impl Capability {
     pub const OF_ALL: [Capability; 4] =
         [Capability::Inbox, Capability::Step, Capability::Look, Capability::Comment];
     /// What a configuration may grant.
-    pub const GRANTED: [Capability; 6] = [
+    pub const GRANTED: [Capability; 7] = [
         Capability::CreateIssue,
         Capability::CommentIssue,
         Capability::LabelIssue,
         Capability::CloseIssue,
+        Capability::EditIssue,
         Capability::RequestVault,
         Capability::AskQuestion,
     ];
@@ -63,6 +67,7 @@ impl Capability {
             Capability::CommentIssue => Some("issue.comment"),
             Capability::LabelIssue => Some("issue.label"),
             Capability::CloseIssue => Some("issue.close"),
+            Capability::EditIssue => Some("issue.edit"),
             Capability::RequestVault => Some("vault.request"),
             Capability::AskQuestion => Some("question.ask"),
         }
@@ -79,6 +84,7 @@ impl Capability {
             Capability::CommentIssue => "comment on issues other than its own",
             Capability::LabelIssue => "change labels",
             Capability::CloseIssue => "close issues",
+            Capability::EditIssue => "change what issues say",
             Capability::RequestVault => "ask the vault for anything",
             Capability::AskQuestion => "ask people questions",
         }
@@ -128,11 +134,14 @@ impl Rights {
     /// What a role may unless the configuration says otherwise. A developer reports what it finds, and may ask; each of
     /// the other agents may do what it is for. Nobody else does anything but look and do its own work.
     pub fn of(role: Role) -> Rights {
-        use Capability::{AskQuestion, CloseIssue, CommentIssue, CreateIssue, LabelIssue, RequestVault};
+        use Capability::{
+            AskQuestion, CloseIssue, CommentIssue, CreateIssue, EditIssue, LabelIssue, RequestVault,
+        };
         let (may, labels, max_issues): (&[Capability], &[&str], u32) = match role {
             Role::DEV | Role::ACTION => (&[CreateIssue, AskQuestion], &[], MAX_ISSUES),
             Role::GARDENER => {
-                (&[CreateIssue, CommentIssue, LabelIssue, CloseIssue, AskQuestion], &SORTS, MAX_ISSUES)
+                let may = &[CreateIssue, CommentIssue, LabelIssue, CloseIssue, EditIssue, AskQuestion];
+                (may, &SORTS, MAX_ISSUES)
             }
             Role::SUPERVISOR => (&[RequestVault, AskQuestion], &[], MAX_ISSUES),
             Role::PREDICTOR => (&[CreateIssue], &[UNREVIEWED], FILED_MAX),

@@ -32,8 +32,8 @@ use crate::ids::{
 };
 use crate::planner::{Link, TreeId, TrialId};
 use crate::policy::MergeMethod;
-use crate::recipe::Recipe;
-use crate::state::{Rework, SchedulePlan, Task};
+use crate::recipe::{AnswerKind, Recipe};
+use crate::state::{Reversal, Rework, SchedulePlan, Task};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -127,6 +127,30 @@ pub struct VerifyStep {
     pub verify: String,
 }
 
+/// Read what an agent has left as its answer to a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadAnswer {
+    pub job: JobId,
+    pub project: ProjectName,
+    pub run: RunNumber,
+    pub step: StepId,
+    pub attempt: u32,
+    pub role: Role,
+    /// Whose answer it is.
+    pub epoch: Epoch,
+    pub answer: AnswerKind,
+}
+
+/// Put back what an act changed, unless somebody changed it since.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndoAct {
+    pub project: ProjectName,
+    pub reversal: Reversal,
+    /// Whatever became of it since.
+    pub force: bool,
+    pub by: String,
+}
+
 /// When a schedule is next due; and if it is now, what is to be run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanRun {
@@ -211,6 +235,7 @@ pub enum Action {
     },
     /// Have a verifier look at a step that an agent says is done.
     VerifyStep(VerifyStep),
+    ReadAnswer(ReadAnswer),
     /// Check whether the project's agents could be started: clients, keys, settings.
     CheckAgents {
         project: ProjectName,
@@ -372,6 +397,7 @@ pub enum Action {
     },
     /// What an agent asked for, and may have done on the forge: once, however often this is performed.
     Act(ActOrder),
+    UndoAct(Box<UndoAct>),
     /// Put a job's trouble, or its bad end, on the record that people and other tools read, once.
     Escalate {
         job: JobId,

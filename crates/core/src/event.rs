@@ -12,7 +12,7 @@ use crate::act::Act;
 use crate::delivery::Transition;
 use crate::effect::{Action, Outcome};
 use crate::ids::{
-    Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, RequestNumber, RunId, RunNumber,
+    ActId, Epoch, IssueNumber, MessageId, PrNumber, ProjectName, QuestionId, RequestNumber, RunId, RunNumber,
     ScheduleName, Sha, Target,
 };
 use crate::phase::{Ask, PhaseReport};
@@ -253,6 +253,15 @@ pub enum Event {
         #[serde(flatten)]
         act: Act,
     },
+    /// A person wants an act undone.
+    UndoAsked {
+        project: ProjectName,
+        act: ActId,
+        /// Whatever became of it since.
+        #[serde(default)]
+        force: bool,
+        by: String,
+    },
     /// An agent asks people something, and works on meanwhile.
     QuestionAsked {
         epoch: Epoch,
@@ -412,6 +421,7 @@ impl Event {
                 | Event::HealthAcked { .. }
                 | Event::HealthUnacked { .. }
                 | Event::SupervisorTold { .. }
+                | Event::UndoAsked { .. }
                 | Event::TryAsked { .. }
                 | Event::TryDropped { .. }
                 | Event::QueuePaused { .. }

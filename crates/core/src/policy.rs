@@ -3,6 +3,7 @@
 
 use crate::capability::Rights;
 use crate::health::{MachineLimits, WorkLimits};
+use crate::groom;
 use crate::ids::{Role, Target};
 use crate::protected;
 use serde::{Deserialize, Serialize};
@@ -207,6 +208,8 @@ pub struct Policy {
     pub roles: BTreeMap<Role, Rights>,
     /// Whether issues that ask for an action are carried out.
     pub actions: bool,
+    /// From when on something in the backlog is worth a look.
+    pub groom: groom::Limits,
 }
 
 impl Policy {
@@ -306,6 +309,7 @@ impl Default for Policy {
             withheld: Vec::new(),
             roles: BTreeMap::new(),
             actions: false,
+            groom: groom::Limits::default(),
         }
     }
 }

@@ -74,6 +74,17 @@ pub struct Step {
     /// The verifier that says whether it is done.
     #[serde(default)]
     pub verify: Option<String>,
+    /// It is done when the agent has left an answer, in words that the factory understands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerKind>,
+}
+
+/// What an agent's answer is about, and so how it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerKind {
+    /// What is to become of issues: [`crate::groom::answer`].
+    Groom,
 }
 
 /// For a command that does not say how long it may take.

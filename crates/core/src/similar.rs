@@ -5,6 +5,7 @@
 //! titles are about (`… on Debian 12`, `… on Debian 13`): then hardly anything may differ. If only one has, it mostly says
 //! the same in more words. Pure, and without history: the same two titles are always as alike.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 /// How much of both has to be the same, in per cent: if one title only says more, and if each says something else. Chosen
@@ -55,10 +56,44 @@ impl Title {
                 shared += u32::from(mine[word]);
             }
         });
-        let (all, differ) = (self.words + theirs - shared, self.words > shared && theirs > shared);
-        let least = if differ { ELSE_PERCENT } else { MORE_PERCENT };
-        shared > 0 && shared * 100 >= all * least
+        is_enough(shared, self.words, theirs)
     }
+}
+
+fn is_enough(shared: u32, mine: u32, theirs: u32) -> bool {
+    let (all, differ) = (mine + theirs - shared, mine > shared && theirs > shared);
+    let least = if differ { ELSE_PERCENT } else { MORE_PERCENT };
+    shared > 0 && shared * 100 >= all * least
+}
+
+/// The words of a title as numbers, in order, each once: to compare many with one another.
+pub(crate) fn words(title: &str) -> Vec<u32> {
+    let mut words = Vec::new();
+    each_word(title, |word| words.push(word as u32));
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// The same as [`Title::is_like`], of titles given by their words.
+pub(crate) fn are_alike(one: &[u32], other: &[u32]) -> bool {
+    is_enough(shared(one, other) as u32, one.len() as u32, other.len() as u32)
+}
+
+/// How many numbers are in both lists, which are in order.
+pub(crate) fn shared<T: Ord>(one: &[T], other: &[T]) -> usize {
+    let (mut one, mut other, mut count) = (one.iter().peekable(), other.iter().peekable(), 0);
+    while let (Some(a), Some(b)) = (one.peek(), other.peek()) {
+        match a.cmp(b) {
+            Ordering::Less => drop(one.next()),
+            Ordering::Greater => drop(other.next()),
+            Ordering::Equal => {
+                count += 1;
+                (one.next(), other.next());
+            }
+        }
+    }
+    count
 }
 
 /// The words of a title, each as a number.
@@ -168,6 +203,7 @@ mod tests {
             let mut many = Title::new(one);
             for other in titles {
                 assert_eq!(alike(one, other), alike(other, one));
+                assert_eq!(are_alike(&words(one), &words(other)), alike(one, other));
                 assert_eq!(many.is_like(other), alike(one, other), "whatever was compared before");
             }
         }

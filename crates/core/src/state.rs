@@ -36,6 +36,8 @@ pub struct Floor {
     pub health: Table<Health>,
     /// Made from the issues; not stored.
     pub backlog: Backlog,
+    pub gardens: Table<Garden>,
+    pub reversals: Table<Reversal>,
 }
 
 macro_rules! record {
@@ -60,6 +62,7 @@ mod ask;
 pub(crate) mod backlog;
 mod conduct;
 mod health;
+mod garden;
 mod heard;
 mod hold;
 mod job;
@@ -86,6 +89,7 @@ pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
 pub use backlog::Backlog;
 pub use conduct::{Conduct, Deed, DeedEnd, Query};
 pub use health::{Ack, Health, Known, Letter, REMEDIES_MAX};
+pub use garden::{Asks, DUST_KEPT, Decided, Dust, Garden, Inquiry, Reversal, ReversalState};
 pub use heard::Heard;
 pub use hold::{Held, Hold, Pause};
 pub use job::{

@@ -32,6 +32,7 @@ mod reading;
 mod rows;
 mod runner;
 mod tree;
+mod undo;
 
 pub use commit::{Applied, Engine, Steps};
 pub use conductor::{Capacity, Conductor, Report, Task, work};

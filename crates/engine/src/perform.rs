@@ -98,6 +98,7 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             let tree = Tree::of_run(&claim.project, claim.role, claim.run, claim.issue);
             Ok(Outcome::StepVerified(ports.steps.verify(&tree, claim)?))
         }
+        Action::ReadAnswer(read) => Ok(Outcome::AnswerRead(ports.agents.answer(read)?)),
         Action::RingInbox { epoch, message } => {
             ports.agents.ring(*epoch, *message)?;
             Ok(Outcome::Done)
@@ -187,7 +188,8 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             ports.forges.of(project)?.create_issue(&NewIssue { by, marker, title, body, labels, deps })?;
             Ok(Outcome::Done)
         }
-        Action::Act(order) => Ok(Outcome::Acted(crate::act::perform(ports, order)?)),
+        Action::Act(order) => crate::act::perform(ports, order),
+        Action::UndoAct(order) => Ok(Outcome::ActUndone(crate::undo::undo(ports, order)?)),
         Action::Escalate { job, project, assignment, trigger, context, about, at } => {
             ports.escalations.record(&Escalation {
                 job: *job,

@@ -10,11 +10,13 @@ pub use crate::tree::{Owner, Tree};
 pub use forge::{Changes, Forge, Forges, IssueText, PullText};
 
 use crate::proof::{MergedProof, QueueLock, RescueProof};
-use shopfloor_core::effect::outcome::{Amount, Packed, Pruned, RunPlanned, StepRan, StepVerified};
+use shopfloor_core::effect::outcome::{
+    Amount, AnswerRead, Packed, Pruned, RunPlanned, StepRan, StepVerified,
+};
 use shopfloor_core::effect::{
     BuiltLanding, ChainEntry, ChainLink, CiAbout, CiPurpose, CiReport, CommandEnd, CommitSource, Conflict,
     EntryBranch, Fire, Fired, LandedEntry, LandingStep, MovedBranch, PlanRun, PlannedRun, ProcessId,
-    RecordHealth, Review, RunStep, StartSession, Taken, Telling, Tidy, VerifyStep,
+    ReadAnswer, RecordHealth, Review, RunStep, StartSession, Taken, Telling, Tidy, VerifyStep,
 };
 use shopfloor_core::health::Measured;
 use shopfloor_core::ids::{
@@ -423,6 +425,8 @@ pub trait Agents: Send + Sync {
         head: &Sha,
         moved: bool,
     ) -> PortResult<Result<Review, String>>;
+    /// What a run's agent left as its answer to a step, or what is wrong with it.
+    fn answer(&self, read: &ReadAnswer) -> PortResult<AnswerRead>;
     /// Puts a reviewer's verdict on `reviewed` away, to make room for the next. Returns the news, as the
     /// reviewer may see it.
     fn begin_review(

@@ -69,6 +69,8 @@ fn take_touched(floor: &mut Floor) -> Vec<Row> {
     collect(&mut floor.conducts, &mut rows);
     collect(&mut floor.requests, &mut rows);
     collect(&mut floor.health, &mut rows);
+    collect(&mut floor.gardens, &mut rows);
+    collect(&mut floor.reversals, &mut rows);
     rows
 }
 
@@ -164,6 +166,8 @@ pub fn load(floor: &mut Floor, rows: Vec<Row>) -> StoreResult<()> {
             "conduct" => place(&mut floor.conducts, rows)?,
             "request" => place(&mut floor.requests, rows)?,
             "health" => place(&mut floor.health, rows)?,
+            "garden" => place(&mut floor.gardens, rows)?,
+            "reversal" => place(&mut floor.reversals, rows)?,
             other => return Err(StoreError::Corrupt(format!("unknown kind of row {other:?}"))),
         }
     }

@@ -35,6 +35,8 @@ mod floor;
 mod foresight;
 #[path = "factory/freeze.rs"]
 mod freeze;
+#[path = "factory/garden.rs"]
+mod garden;
 #[path = "factory/gc.rs"]
 mod gc;
 #[path = "factory/generic.rs"]

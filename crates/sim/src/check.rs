@@ -2,6 +2,7 @@
 
 mod acts;
 mod bounds;
+mod garden;
 mod heads;
 mod health;
 mod landing;
@@ -62,6 +63,7 @@ pub struct Checker {
     told: BTreeSet<IssueNumber>,
     runs: runs::Seen,
     acts: acts::Seen,
+    gardens: garden::Seen,
     commits: usize,
     /// Live sessions that a person has, or that are paused, and until when.
     held: BTreeMap<Epoch, (Time, bool)>,
@@ -127,6 +129,7 @@ impl Checker {
         self.runs_are_carried_out_once(world, floor);
         self.the_vault_is_kept(world, floor, outbox);
         self.health_is_looked_after(world, floor, outbox);
+        self.gardens_are_kept(world, floor, outbox);
     }
 
     /// 7: what may work later is waited for. It ends no job and no entry.
@@ -344,6 +347,8 @@ fn job_end(job: &Job) -> &'static str {
 fn note_coverage(world: &mut World, entry: &JournalEntry) {
     let what = match entry.kind.as_str() {
         "AGENT_ACT" if entry.text.contains("cannot be done") => "act impossible",
+        "AGENT_ACT" if entry.text.contains(" as one issue") => "dust bundled",
+        "AGENT_ACT" if entry.text.contains("was undone") => "act undone",
         "AGENT_ACT" if entry.text.starts_with("done for the") => "act done",
         "MESSAGE_UNDELIVERED" => "message undelivered",
         "MESSAGE_SUPERSEDED" => "message superseded",

@@ -323,6 +323,9 @@ impl World {
 
     fn look_around(&mut self, project: &ProjectName, floor: &Floor) -> Option<Event> {
         let asked = self.answer_a_dialog(project, floor).or_else(|| self.answer_a_query(project, floor));
+        let asked = asked
+            .or_else(|| self.decide_for_gardener(project, floor))
+            .or_else(|| self.undo_something(project, floor));
         if asked.is_some() {
             return asked;
         }

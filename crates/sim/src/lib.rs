@@ -15,6 +15,7 @@ pub mod check;
 pub mod client;
 pub mod daemon;
 pub mod forge;
+pub mod garden;
 pub mod git;
 pub mod human;
 pub mod plan;

@@ -165,6 +165,8 @@ pub struct World {
     pub deeds: Rng,
     /// And how the machine is, and what people make of that.
     pub nerves: Rng,
+    /// The same for gardeners, and for people who look after what they do.
+    pub gardening: Rng,
     /// What was escalated: for which job, why, and about what.
     pub escalated: BTreeSet<(JobId, String, String)>,
     /// Worktrees in which the setup was run, how often, and the port of each.
@@ -247,6 +249,7 @@ impl World {
             wishes: Rng::new(seed ^ 0xf0_4111a),
             deeds: Rng::new(seed ^ 0xdeed),
             nerves: Rng::new(seed ^ 0x4ea1),
+            gardening: Rng::new(seed ^ 0x6a4d),
             set_up: BTreeMap::new(),
             setup_fails: None,
             finished: BTreeMap::new(),

@@ -38,11 +38,12 @@ use crate::phase_file;
 use crate::terminal::tmux::{Probe, SpawnSpec, Tmux, TmuxError};
 use launch::Launcher;
 use shopfloor_core::allow::Allowed;
-use shopfloor_core::effect::outcome::Amount;
-use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
+use shopfloor_core::effect::outcome::{Amount, AnswerRead};
+use shopfloor_core::effect::{ProcessId, ReadAnswer, Review, StartSession, Tidy};
 use shopfloor_core::ids::{Assignment, Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
 use shopfloor_core::redact::Redactor;
 use shopfloor_core::runtime::{DeliveryMode, RuntimeSpec, Values};
+use shopfloor_core::state::Task;
 use shopfloor_core::text::{neutralise, tail};
 use shopfloor_engine::ports::{Agents, Briefing, Final, Owner, PortError, PortResult, Started, Tree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -189,13 +190,25 @@ impl TmuxAgents {
         if let Some(pr) = start.pr {
             set("SHOPFLOOR_PR", pr.to_string().into());
         }
-        if start.role.reviews() {
-            set("SHOPFLOOR_RESULT_FILE", result_file(&self.layout, start.epoch).into());
+        if let Some(file) = self.leaves_result(start) {
+            set("SHOPFLOOR_RESULT_FILE", file.into());
         }
         if let Some(head) = start.head.as_ref().filter(|_| start.role.reviews()) {
             set("SHOPFLOOR_COMMIT", head.as_str().into());
         }
         env
+    }
+
+    /// The file in which it leaves its result, if it is to leave one.
+    fn leaves_result(&self, start: &StartSession) -> Option<PathBuf> {
+        let answers = |task: &Task| task.steps.iter().any(|(step, _)| step.answer.is_some());
+        match start.role.reviews() {
+            true => Some(result_file(&self.layout, start.epoch)),
+            false if start.task.as_deref().is_some_and(answers) => {
+                Some(answer_file(&self.layout, start.epoch))
+            }
+            false => None,
+        }
     }
 
     fn launch(&self, start: &StartSession, briefing: &Briefing) -> PortResult<Started> {
@@ -217,7 +230,9 @@ impl TmuxAgents {
         let cwd = PathBuf::from(&briefing.worktree);
         // Numbers restart with a new store: what an earlier session of this number left is not this one's
         // result.
-        remove(&result_file(&self.layout, start.epoch)).map_err(PortError::transient)?;
+        for file in [result_file(&self.layout, start.epoch), answer_file(&self.layout, start.epoch)] {
+            remove(&file).map_err(PortError::transient)?;
+        }
         let mut env = self.environment(start, &config, briefing, &phase_file);
         if let Some(wanted) = &config.key {
             let key = key::ask(wanted, &env).map_err(PortError::transient)?;
@@ -237,8 +252,7 @@ impl TmuxAgents {
         let protocol = prompt::protocol(start, primary, delivery, &templates)
             .map_err(|why| PortError::permanent(Final::Config, why))?;
         // A client that asks before it writes a file outside the worktree knows that file only by its path.
-        let named = start.role.reviews().then(|| {
-            let file = result_file(&self.layout, start.epoch);
+        let named = self.leaves_result(start).map(|file| {
             format!("\n`$SHOPFLOOR_RESULT_FILE` is {}: write it by that path.\n", file.display())
         });
         let named = named.unwrap_or_default();
@@ -287,6 +301,11 @@ fn prompt_file(folder: &Path) -> PathBuf {
 /// Where a reviewer leaves its verdict.
 pub fn result_file(layout: &Layout, epoch: Epoch) -> PathBuf {
     own_part(&layout.session(epoch)).join("result.json")
+}
+
+/// Where the agent of a run leaves its answer to a step.
+pub fn answer_file(layout: &Layout, epoch: Epoch) -> PathBuf {
+    own_part(&layout.session(epoch)).join("result.txt")
 }
 
 /// Written whenever a message waits; its content does not matter.
@@ -368,6 +387,11 @@ impl Agents for TmuxAgents {
     ) -> PortResult<Result<Review, String>> {
         let file = result_file(&self.layout, epoch);
         result::read(&file, head, moved, &self.redactor(project, Role::REVIEW))
+    }
+
+    fn answer(&self, read: &ReadAnswer) -> PortResult<AnswerRead> {
+        let file = answer_file(&self.layout, read.epoch);
+        result::answer(&file, read.answer, &self.redactor(&read.project, read.role))
     }
 
     fn begin_review(

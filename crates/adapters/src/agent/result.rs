@@ -1,11 +1,16 @@
-//! A reviewer's verdict, as the reviewer leaves it: a JSON object with `verdict`, `verdict_reason`,
-//! `review_markdown` and perhaps `commit` and `follow_ups`. It comes from a program we do not trust: bounded,
+//! What agents leave as their result. A reviewer's verdict is a JSON object with `verdict`, `verdict_reason`,
+//! `review_markdown` and perhaps `commit` and `follow_ups`; a run's answer has words of its own. It comes from a program we do not trust: bounded,
 //! checked, neutralised.
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use serde::Deserialize;
+use shopfloor_core::digest::Digest;
+use shopfloor_core::effect::outcome::AnswerRead;
 use shopfloor_core::effect::{FollowUp, Review, Verdict};
+use shopfloor_core::groom::{self, answer::Mistake};
 use shopfloor_core::ids::Sha;
+use shopfloor_core::recipe::AnswerKind;
 use shopfloor_core::redact::Redactor;
 use shopfloor_core::text::{head, neutralise, one_line};
 use shopfloor_engine::ports::{PortError, PortResult};
@@ -15,6 +20,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 const RESULT_BYTES_MAX: u64 = 256 * 1024;
+const NO_FILE: &str = "its result file is not a file";
 const MARKDOWN_BYTES_MAX: usize = 64 * 1024;
 const FOLLOW_UPS_MAX: usize = 5;
 /// Fewer characters do not identify a commit.
@@ -50,19 +56,10 @@ pub fn read(
     must_name: bool,
     redactor: &Redactor,
 ) -> PortResult<Result<Review, String>> {
-    // The reviewer writes it, so it may be a link or a pipe, which must not block us.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
-        Ok(file) if file.metadata().is_ok_and(|m| m.is_file()) => file,
-        Ok(_) => return Ok(Err("its result file is not a file".into())),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Err("it left no result file".into())),
-        Err(e) => return Err(PortError::transient(e)),
+    let text = match text_of(path)? {
+        Ok(text) => text,
+        Err(why) => return Ok(Err(why)),
     };
-    let mut text = Vec::new();
-    file.take(RESULT_BYTES_MAX + 1).read_to_end(&mut text).map_err(PortError::transient)?;
-    if text.len() as u64 > RESULT_BYTES_MAX {
-        return Ok(Err(format!("its result file has more than {RESULT_BYTES_MAX} bytes")));
-    }
     Ok(parse(&text, head, must_name).map(|review| Review {
         verdict: review.verdict,
         reason: redactor.redact(&review.reason),
@@ -73,6 +70,42 @@ pub fn read(
             .map(|f| FollowUp { title: redactor.redact(&f.title), body: redactor.redact(&f.body) })
             .collect(),
     }))
+}
+
+/// What a run's agent left as its answer, without secrets, or what is wrong with it.
+pub fn answer(path: &Path, kind: AnswerKind, redactor: &Redactor) -> PortResult<AnswerRead> {
+    let wrong = |what: String| AnswerRead::Wrong { mistake: Mistake { line: 0, what } };
+    let text = match text_of(path)?.and_then(|text| {
+        String::from_utf8(text).map_err(|_| "its result file is not text in UTF-8".to_owned())
+    }) {
+        Ok(text) => redactor.redact(&text),
+        Err(why) => return Ok(wrong(why)),
+    };
+    let AnswerKind::Groom = kind;
+    Ok(match groom::answer::parse(&text) {
+        Ok(answer) => AnswerRead::Groom { answer, digest: Digest::new().field(text.as_bytes()).finish() },
+        Err(mistake) => AnswerRead::Wrong { mistake },
+    })
+}
+
+/// What is in a result file, or why it cannot be used.
+fn text_of(path: &Path) -> PortResult<Result<Vec<u8>, String>> {
+    // An agent writes it, so it may be a link or a pipe, which must not block us.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) if file.metadata().is_ok_and(|m| m.is_file()) => file,
+        Ok(_) => return Ok(Err(NO_FILE.into())),
+        // A link is not followed: it may lead to what the agent cannot read itself.
+        Err(e) if e.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => return Ok(Err(NO_FILE.into())),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Err("it left no result file".into())),
+        Err(e) => return Err(PortError::transient(e)),
+    };
+    let mut text = Vec::new();
+    file.take(RESULT_BYTES_MAX + 1).read_to_end(&mut text).map_err(PortError::transient)?;
+    if text.len() as u64 > RESULT_BYTES_MAX {
+        return Ok(Err(format!("its result file has more than {RESULT_BYTES_MAX} bytes")));
+    }
+    Ok(Ok(text))
 }
 
 fn parse(text: &[u8], commit: &Sha, must_name: bool) -> Result<Review, String> {

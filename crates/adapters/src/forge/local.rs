@@ -120,6 +120,10 @@ impl Forge for LocalForge {
         self.with(|db, project| db.issues(project, filter))
     }
 
+    fn open_issues(&self) -> PortResult<Vec<Issue>> {
+        self.with(|db, project| db.open_issues(project))
+    }
+
     fn pull(&self, pr: PrNumber) -> PortResult<Pr> {
         self.with(|db, project| db.pr(project, pr))
     }

@@ -238,6 +238,10 @@ pub fn lists_are_by_number_and_show_what_was_asked_for(world: &mut dyn ForgeWorl
     assert_eq!(listed(Some(IssueState::Open), None), issues[..2]);
     assert_eq!(listed(Some(IssueState::Closed), None), issues[2..]);
     assert_eq!(listed(None, Some("backlog")), issues[1..2]);
+    let open = forge.open_issues().expect("read");
+    let read: Vec<_> = open.iter().map(|issue| (issue.number, issue.body.as_str())).collect();
+    assert_eq!(read, [(issues[0], ""), (issues[1], "")]);
+    assert_eq!((&open[1].labels[..], &open[1].title[..]), (&["backlog".to_owned()][..], "No. 2"));
     let unknown = IssueFilter { label: Some("backlgo".into()), ..IssueFilter::default() };
     is_final(forge.issues(&unknown), Final::Refused);
     let pulls =

@@ -25,6 +25,7 @@ impl Action {
             Action::RunStep(step) => format!("job:{}", step.job),
             Action::VerifyStep(claim) => format!("job:{}", claim.job),
             Action::PlanAction(plan) => format!("job:{}", plan.job),
+            Action::ReadAnswer(read) => format!("job:{}", read.job),
             Action::StopStep { run, .. } => format!("stop:{run}"),
             Action::PlanRun(plan) => format!("schedule:{}/{}", plan.project, plan.schedule),
             Action::CollectReview { epoch, .. } => format!("session:{epoch}"),
@@ -40,6 +41,10 @@ impl Action {
             Action::Act(order) => match order.what.issue() {
                 Some(issue) => format!("forge:{}/issue/{issue}", order.project),
                 None => format!("forge:{}/new/{}", order.project, markers::act(order.id)),
+            },
+            Action::UndoAct(undo) => match undo.reversal.issue {
+                Some(issue) => format!("forge:{}/issue/{issue}", undo.project),
+                None => format!("forge:{}/new/{}", undo.project, markers::act(undo.reversal.act)),
             },
             Action::PostReview { project, pr, .. }
             | Action::CommentPr { project, pr, .. }
@@ -91,6 +96,7 @@ impl Action {
             | Action::OpenPr { project, .. }
             | Action::RetireBranch { project, .. } => Some(project),
             Action::Act(order) => Some(&order.project),
+            Action::UndoAct(undo) => Some(&undo.project),
             _ => None,
         }
     }
@@ -140,6 +146,7 @@ impl Action {
             Action::RunStep(_) => "run_step",
             Action::StopStep { .. } => "stop_step",
             Action::VerifyStep(_) => "verify_step",
+            Action::ReadAnswer(_) => "read_answer",
             Action::CheckAgents { .. } => "check_agents",
             Action::EndSession { .. } => "end_session",
             Action::Checkpoint { .. } => "checkpoint",
@@ -158,6 +165,7 @@ impl Action {
             Action::CloseIssue { .. } => "close_issue",
             Action::CreateIssue { .. } => "create_issue",
             Action::Act(_) => "act",
+            Action::UndoAct(_) => "undo_act",
             Action::Escalate { .. } => "escalate",
             Action::MovePr { .. } => "move_pr",
             Action::ClosePr { .. } => "close_pr",

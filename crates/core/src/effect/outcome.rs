@@ -1,8 +1,10 @@
 //! What came of an action: the ports' answers, as the core takes them in.
 
 use super::{ChainLink, CommandEnd, Conflict, Fired, JobHead, MovedBranch, PlannedRun};
+use crate::act::Before;
 use crate::forge::Version;
 use crate::health::Measured;
+use crate::groom::answer::{Answer, Mistake};
 use crate::ids::{EntryId, IssueNumber, PrNumber, Role, Sha};
 use crate::planner::{Link, TreeId};
 use crate::time::Time;
@@ -175,6 +177,29 @@ pub struct HealthChecked {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acted {
     pub issue: IssueNumber,
+    /// The issues that it was split into, or that others became.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<IssueNumber>,
+}
+
+/// What an agent left as its answer, or what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "read", rename_all = "snake_case")]
+pub enum AnswerRead {
+    Groom {
+        answer: Answer,
+        /// Tells it from any other.
+        digest: u64,
+    },
+    Wrong {
+        mistake: Mistake,
+    },
+}
+
+/// An act was undone; `kept`: why not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActUndone {
+    pub kept: Option<String>,
 }
 
 /// Whether what a step was to bring about is there; if not, why.
@@ -431,6 +456,10 @@ pub enum Outcome {
     HealthChecked(HealthChecked),
     StepRan(StepRan),
     Acted(Acted),
+    /// What is there before an act; nothing was changed yet.
+    ActSeen(Before),
+    ActUndone(ActUndone),
+    AnswerRead(AnswerRead),
     StepVerified(StepVerified),
     SessionStarted(SessionStarted),
     SessionEnded(SessionEnded),

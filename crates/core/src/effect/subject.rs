@@ -17,6 +17,8 @@ impl Action {
             Action::EndStray(order) => Some(&order.stray.project),
             Action::Act(order) => Some(&order.project),
             Action::VerifyStep(claim) => Some(&claim.project),
+            Action::ReadAnswer(read) => Some(&read.project),
+            Action::UndoAct(undo) => Some(&undo.project),
             Action::Tell(telling) => Some(&telling.project),
             Action::Fire(fire) => Some(&fire.project),
             Action::PrepareWorktree { project, .. }
@@ -74,6 +76,7 @@ impl Action {
             Action::Tell(telling) => telling.issue,
             Action::Act(order) => order.what.issue(),
             Action::PlanAction(plan) => Some(plan.issue),
+            Action::UndoAct(undo) => undo.reversal.issue,
             _ => None,
         }
     }

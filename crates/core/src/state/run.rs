@@ -107,6 +107,9 @@ pub struct StepRecord {
     pub at: Time,
     /// How often it was begun or claimed.
     pub attempts: u32,
+    /// Tells the answer that was taken for it from others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<u64>,
 }
 
 /// One carrying out of a formula.

@@ -54,6 +54,8 @@ pub enum Due {
     Run(RunNumber),
     /// The schedule's time has come, or there may be room for what was put off.
     Schedule(ProjectName, ScheduleName),
+    /// Dust is old, or people are reminded of what gardeners ask.
+    Garden(ProjectName),
     /// People are reminded of a request to the vault, or it has waited for too long.
     Request(RequestNumber),
     /// What people acknowledged of a project, or of the machine, is told again.
@@ -89,6 +91,7 @@ impl Due {
             Due::Config(_) => "config",
             Due::Run(_) => "run",
             Due::Schedule(..) => "schedule",
+            Due::Garden(_) => "garden",
             Due::Request(_) => "request",
             Due::Acknowledged(_) => "acknowledged",
             Due::Staff(_) => "staff",
@@ -112,6 +115,7 @@ impl fmt::Display for Due {
             | Due::Trouble(project)
             | Due::Config(project)
             | Due::Staff(project)
+            | Due::Garden(project)
             | Due::Dependencies(project) => project.fmt(f),
             Due::Queue(queue) | Due::Signing(queue) => {
                 write!(f, "{}, {}", queue.project, queue.branch_in_words())
@@ -181,6 +185,7 @@ impl Floor {
             timer(schedule.due(), Due::Schedule(schedule.project.clone(), schedule.name.clone()))
         });
         let queries = self.queries().map(|(_, q)| timer(Some(q.due()), Due::Query(q.asked.id)));
+        let gardens = self.gardens.iter().map(|g| timer(g.due(), Due::Garden(g.project.clone())));
         let requests = self.requests.iter().map(|r| timer(r.due(), Due::Request(r.number)));
         let acks = self.health.iter().map(|row| timer(row.due(), Due::Acknowledged(row.project.clone())));
         let doubts = self.doubted_issues().into_iter().map(|issue| {
@@ -196,7 +201,7 @@ impl Floor {
         });
         let records = sessions.chain(messages).chain(jobs).chain(projects);
         let all = records.chain(staff).chain(pins).chain(runs).chain(schedules).chain(queries);
-        let all = all.chain(requests).chain(acks).chain(doubts).chain(queues).chain(entries).flatten();
+        let all = all.chain(gardens).chain(requests).chain(acks).chain(doubts).chain(queues).chain(entries).flatten();
         all.map(|timer| match self.mutes.get(&timer.due) {
             Some(mute) => Timer { at: timer.at.max(mute.until), ..timer },
             None => timer,

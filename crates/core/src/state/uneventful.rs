@@ -36,9 +36,10 @@ impl Floor {
             }
             Action::TakeCheckout { .. } => Outcome::CheckoutTaken(CheckoutTaken { taken: Taken::Nothing }),
             Action::Publish { .. } => Outcome::Published,
-            Action::Act(order) => {
-                Outcome::Acted(Acted { issue: order.what.issue().unwrap_or(IssueNumber(order.id.0)) })
-            }
+            Action::Act(order) => Outcome::Acted(Acted {
+                issue: order.what.issue().unwrap_or(IssueNumber(order.id.0)),
+                made: vec![],
+            }),
             Action::Tell(_) => Outcome::Told(CommandEnd::default()),
             Action::Fire(_) => {
                 Outcome::Fired(Fired::Ended { code: Some(0), how: String::new(), output: String::new() })

@@ -6,6 +6,7 @@
 
 mod acts;
 mod attention;
+mod garden;
 mod health;
 mod jobs;
 mod mirror;
@@ -25,6 +26,7 @@ mod tests;
 
 pub(crate) use acts::Acts;
 pub(crate) use attention::Attention;
+pub(crate) use garden::Gardening;
 pub(crate) use health::Healths;
 pub(crate) use jobs::Jobs;
 pub(crate) use mirror::Mirror;
@@ -38,6 +40,7 @@ pub(crate) use vault::Vault;
 
 pub use acts::{dressed, may_act, may_ask, may_ask_the_vault, may_do};
 pub use attention::{READ_FORGE, is_wanted, read_lane};
+pub use garden::{NotUndone, may_undo};
 pub use health::may_tell;
 pub use jobs::{
     NotReviewed, Overlap, RunWaiting, Standings, Waiting, may_ask_for_review, overlap, tidy_order,
@@ -190,6 +193,7 @@ impl<'a> Turn<'a> {
             Event::ScheduleResumed { project, schedule, by } => self.schedule_resumed(project, schedule, by),
             Event::StepSaid { epoch, said } => self.step_said(*epoch, said),
             Event::ActAsked { epoch, act } => self.act_asked(*epoch, act),
+            Event::UndoAsked { project, act, force, by } => self.undo_asked(project, *act, *force, by),
             Event::QuestionAsked { epoch, question, ask } => self.question_asked(*epoch, question, ask),
             Event::VaultAsked { project, ask } => self.vault_asked(project, ask),
             Event::VaultDecided { project, request, word } => self.vault_decided(project, *request, word),

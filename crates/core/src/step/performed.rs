@@ -4,7 +4,8 @@
 use super::{Turn, attention, is_wanted};
 use crate::effect::outcome;
 use crate::effect::{
-    Action, CiAbout, CiPurpose, CiReport, Fired, Outcome, RecordHealth, RunStep, Telling, Tidy, VerifyStep,
+    Action, CiAbout, CiPurpose, CiReport, Fired, Outcome, ReadAnswer, RecordHealth, RunStep, Telling, Tidy,
+    VerifyStep,
 };
 use crate::event::NoteKind;
 use crate::ids::QueueId;
@@ -34,7 +35,12 @@ impl Turn<'_> {
             }
             (Action::EndStray(order), Outcome::SessionEnded(ended)) => self.stray_ended(order, ended),
             (Action::RunStep(step), Outcome::StepRan(ran)) => self.step_ran(step, ran),
-            (Action::Act(order), Outcome::Acted(outcome::Acted { issue })) => self.acted(order, *issue),
+            (Action::Act(order), Outcome::Acted(acted)) => self.acted(order, acted),
+            (Action::Act(order), Outcome::ActSeen(before)) => self.act_seen(order, before),
+            (Action::UndoAct(undo), Outcome::ActUndone(outcome::ActUndone { kept })) => {
+                self.undone(undo, kept.as_deref());
+            }
+            (Action::ReadAnswer(read), Outcome::AnswerRead(answer)) => self.answer_read(read, answer),
             (Action::VerifyStep(claim), Outcome::StepVerified(seen)) => self.step_verified(claim, seen),
             (Action::CheckAgents { project, others }, Outcome::AgentsChecked(seen)) => {
                 self.staff_seen(project, others, seen);
@@ -208,7 +214,9 @@ impl Turn<'_> {
             }
             Action::StartSession(start) => self.session_impossible(start, &reason),
             Action::Act(order) => self.act_impossible(order, why),
+            Action::UndoAct(undo) => self.undone(undo, Some(why)),
             Action::RunStep(RunStep { run, step, attempt, .. })
+            | Action::ReadAnswer(ReadAnswer { run, step, attempt, .. })
             | Action::VerifyStep(VerifyStep { run, step, attempt, .. }) => {
                 self.step_impossible(*run, step, *attempt, &reason);
             }

@@ -11,6 +11,7 @@ mod each;
 mod finish;
 mod forge;
 mod freeze;
+mod garden;
 mod heads;
 mod health;
 mod hold;

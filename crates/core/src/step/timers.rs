@@ -40,6 +40,7 @@ impl Turn<'_> {
             Due::Config(project) => self.config_due(&project),
             Due::Run(run) => self.run_due(run),
             Due::Schedule(project, name) => self.schedule_due(&project, &name),
+            Due::Garden(project) => self.garden_due(&project),
             Due::Request(request) => self.request_due(request),
             Due::Acknowledged(place) => self.acks_due(&place),
             Due::Staff(project) => self.staff_due(&project),

@@ -374,6 +374,15 @@ pub fn steps_are_open(run: &Run) -> String {
     message(FirstLine::StepsOpen, &text)
 }
 
+/// What it left as its answer cannot be taken.
+pub fn answer_unusable(step: &StepId, why: &str) -> String {
+    let text = format!(
+        "Your answer to step `{step}` cannot be taken, and nothing of it was done. Put it right in the file named by $SHOPFLOOR_RESULT_FILE, as a whole, and say `shopfloor step done {step}` again.{}",
+        quoted(why)
+    );
+    message(FirstLine::StepNotVerified, &text)
+}
+
 pub fn step_not_verified(step: &StepId, why: &str) -> String {
     let text = format!(
         "You said that step `{step}` is done, but the check of it disagrees. Do what is missing, and say `shopfloor step done {step}` again.{}",

@@ -21,6 +21,20 @@ pub fn act(id: ActId) -> String {
     format!("act-{id}")
 }
 
+/// Of an issue that an act makes beside others.
+pub fn part(id: ActId, part: usize) -> String {
+    format!("act-{id}-part-{part}")
+}
+
+pub fn undone(id: ActId) -> String {
+    format!("act-{id}-undone")
+}
+
+/// One part of a question with several.
+pub fn decided(id: QuestionId, part: usize) -> String {
+    format!("question-{id}-{part}-answer")
+}
+
 pub fn job_end(job: JobId) -> String {
     format!("job-{job}-end")
 }

@@ -15,6 +15,7 @@ pub mod comments;
 pub mod escalations;
 mod first_line;
 pub mod health;
+pub mod groom;
 pub mod markers;
 pub mod notes;
 pub mod people;

@@ -1,11 +1,11 @@
 //! Notes on jobs and sessions: what the journal, `shopfloor events` and `explain` say of them.
 
-use super::{reasons, span};
+use super::{issues, reasons, span};
 use crate::act::{Act, Refusal};
 use crate::effect::Verdict;
 use crate::ids::{
-    Epoch, FormulaName, IssueNumber, JobId, MessageId, PrNumber, Role, RunNumber, ScheduleName, Sha, StepId,
-    Target,
+    ActId, Epoch, FormulaName, IssueNumber, JobId, MessageId, PrNumber, Role, RunNumber, ScheduleName, Sha,
+    StepId, Target,
 };
 use crate::liveness::State;
 use crate::phase::Phase;
@@ -323,6 +323,14 @@ pub fn act(act: &Act) -> String {
             format!("#{issue} {}", both.join(", "))
         }
         Act::Close { issue } => format!("#{issue} closed"),
+        Act::Edit { issue, title: Some(title), body: None } => {
+            format!("#{issue} called {:?}", one_line(title, 200))
+        }
+        Act::Edit { issue, .. } => format!("#{issue} rewritten"),
+        Act::Split { issue, parts } => format!("#{issue} split into {} parts", parts.len()),
+        Act::CloseAs { issue, of } => format!("#{issue} closed as a duplicate of #{of}"),
+        Act::Link { issue, on } => format!("#{issue} to wait for #{on}"),
+        Act::Bundle { issues: parts, .. } => format!("{} as one issue", issues(parts, ", ")),
     }
 }
 
@@ -340,6 +348,18 @@ pub fn act_refused(role: Role, epoch: Epoch, what: &str, why: &Refusal) -> Strin
 
 pub fn act_done(role: Role, what: &str, issue: IssueNumber) -> String {
     format!("done for the {role} agent on #{issue}: {what}")
+}
+
+pub fn undo_wanted(act: ActId, what: &str, by: &str) -> String {
+    format!("{} wants act {act} undone: {what}", one_line(by, 80))
+}
+
+pub fn undone(act: ActId, what: &str) -> String {
+    format!("act {act} was undone: {what}")
+}
+
+pub fn not_undone(act: ActId, what: &str, why: &str) -> String {
+    format!("act {act} was not undone ({what}): {}", one_line(why, 300))
 }
 
 pub fn act_failed(role: Role, what: &str, why: &str) -> String {

@@ -102,8 +102,15 @@ pub fn act_refused(why: &Refusal) -> String {
             format!("no more than {} may be made to the vault here", count(*max, "request"))
         }
         Refusal::Empty => "its text is empty".to_owned(),
+        Refusal::NotOpen(issue) => format!("there is no open issue #{issue}"),
+        Refusal::AtWork(issue) => format!("#{issue} is being worked on"),
+        Refusal::Itself(issue) => format!("#{issue} would be about itself"),
         Refusal::TooLong(max) => format!("its text has more than {max} bytes, or it has too many labels"),
     }
+}
+
+pub fn answered_before(step: &StepId) -> String {
+    format!("this is what you answered for step `{step}`: write what there is to say now, or CLEAN")
 }
 
 pub fn none_known() -> &'static str {

@@ -48,6 +48,7 @@ fn is_complete(module: &str, page: &str) {
         "comments" => include_str!("comments.rs"),
         "escalations" => include_str!("escalations.rs"),
         "health" => include_str!("health.rs"),
+        "groom" => include_str!("groom.rs"),
         "markers" => include_str!("markers.rs"),
         "notes" => include_str!("notes.rs"),
         "people" => include_str!("people.rs"),
@@ -97,6 +98,7 @@ fn a_run() -> Run {
         run,
         timeout: None,
         verify: None,
+        answer: None,
     };
     let (state, output) = (StepState::Done, "3 files".to_owned());
     Run {
@@ -315,6 +317,7 @@ fn to_agents() {
         steps_are_over(&step("look")),
         not_committed("run/tidy-4", 1),
         not_committed("run/tidy-4", 2),
+        answer_unusable(&step("groom"), "line 2: it is none of these"),
         step_not_verified(&step("write"), "files docs/*.md: 0 files match"),
         ci_passed(&a()),
         ci_left_to_the_merge(&a()),
@@ -402,6 +405,9 @@ fn on_issues_and_pull_requests() {
         answer(QuestionId(5)),
         default_answer(QuestionId(5)),
         act(ActId(12)),
+        part(ActId(12), 2),
+        undone(ActId(12)),
+        decided(QuestionId(3), 2),
         job_end(JobId(2)),
         no_review(JobId(2), &a()),
         review_failed(JobId(2), Epoch(4)),
@@ -465,6 +471,10 @@ fn reasons_why_something_ended() {
         act_refused(&Refusal::Questions(10)),
         act_refused(&Refusal::Requests(20)),
         act_refused(&Refusal::Empty),
+        act_refused(&Refusal::NotOpen(IssueNumber(7))),
+        act_refused(&Refusal::AtWork(IssueNumber(7))),
+        act_refused(&Refusal::Itself(IssueNumber(7))),
+        answered_before(&step("groom")),
         act_refused(&Refusal::TooLong(1000)),
         gave_up("no compiler"),
         reviewer_gave_up("no compiler"),
@@ -557,6 +567,15 @@ fn notes_on_jobs_and_sessions() {
         act(&Act::Comment { issue: IssueNumber(7), text: "Well.".into() }),
         act(&relabelled),
         act(&Act::Close { issue: IssueNumber(7) }),
+        act(&Act::Edit { issue: IssueNumber(7), title: Some("Better".into()), body: None }),
+        act(&Act::Edit { issue: IssueNumber(7), title: None, body: Some("Longer.".into()) }),
+        act(&Act::Split { issue: IssueNumber(7), parts: vec![] }),
+        act(&Act::CloseAs { issue: IssueNumber(7), of: IssueNumber(3) }),
+        act(&Act::Link { issue: IssueNumber(7), on: IssueNumber(3) }),
+        act(&Act::Bundle { title: "x".into(), body: "y".into(), issues: vec![IssueNumber(7), IssueNumber(8)] }),
+        undo_wanted(ActId(4), "#7 closed", "ann"),
+        undone(ActId(4), "#7 closed"),
+        not_undone(ActId(4), "#7 closed", "somebody changed #7 since"),
         question(),
         act_wanted(Role::DEV, Epoch(3), "#7 closed"),
         act_refused(Role::DEV, Epoch(3), "#7 closed", &Refusal::Lacks(Role::DEV, Capability::CloseIssue)),
@@ -724,6 +743,64 @@ fn to_people() {
         bug_in_scheduling("index out of bounds"),
         bug_with_event("tick", "index out of bounds"),
         fails_for_hours("publish branch", hour(), "no disk"),
+    );
+}
+
+#[test]
+fn about_grooming() {
+    let question = crate::groom::answer::parse(
+        "ESCALATE\n1. #7 Is it still needed?\n a) yes\n b) no => ACTION: close #7 duplicate of #3\n",
+    );
+    let asks = |chosen| Asks {
+        question: question.clone().expect("it is right").questions[0].clone(),
+        job: JobId(1),
+        run: RunNumber(1),
+        role: Role::GARDENER,
+        chosen,
+    };
+    let dust = Dust {
+        issue: IssueNumber(5),
+        group: "docs".into(),
+        title: "A typo".into(),
+        reason: "small".into(),
+        at: Time(0),
+        job: JobId(1),
+        run: RunNumber(1),
+        role: Role::GARDENER,
+    };
+    let kinds = crate::groom::Kind::ALL;
+    page!(groom:
+        kind(kinds[0]),
+        kind(kinds[1]),
+        kind(kinds[2]),
+        kind(kinds[3]),
+        kind(kinds[4]),
+        kind(kinds[5]),
+        kind(kinds[6]),
+        kind(kinds[7]),
+        kind(kinds[8]),
+        others(kinds[0]),
+        others(kinds[1]),
+        others(kinds[3]),
+        others(kinds[4]),
+        others(kinds[5]),
+        more(3),
+        decided(),
+        nothing(0),
+        nothing(3),
+        grammar(),
+        bundle_title("docs", 3),
+        bundle(std::slice::from_ref(&dust)),
+        became(&[IssueNumber(8), IssueNumber(9)]),
+        duplicate_of(IssueNumber(3)),
+        part_of(IssueNumber(3), "Its text."),
+        undone(ActId(4), "#7 closed", "ann"),
+        asks(QuestionId(3), 2),
+        asked(QuestionId(3)),
+        question(&[asks(Some(0)), asks(None)]),
+        decision(QuestionId(3), 1, "Keep it?", 'a', "yes"),
+        decided_so(IssueNumber(7), "Keep it?", 'a', "yes"),
+        told("#7 Keep it?: a) yes"),
     );
 }
 

@@ -52,11 +52,7 @@ impl Desk {
     /// Why an act cannot be done; what is not there is told apart.
     fn impossible(&self, floor: &Floor, epoch: Epoch, act: &Act, why: String) -> Error {
         let project = floor.sessions.get(&epoch).map(|session| &session.project);
-        let about = match act {
-            Act::CreateIssue { .. } => None,
-            Act::Comment { issue, .. } | Act::Label { issue, .. } | Act::Close { issue } => Some(*issue),
-        };
-        let missing = project.zip(about).is_some_and(|(project, issue)| {
+        let missing = project.zip(act.issue()).is_some_and(|(project, issue)| {
             let read = self.forge(project).and_then(|forge| answer(forge.issue(issue)));
             read.is_err_and(|e| e.exit == Exit::NoSuchThing)
         });

@@ -4,6 +4,7 @@ use super::Which;
 use crate::{Desk, Error, Result};
 use shopfloor_core::delivery::plan;
 use shopfloor_core::event::{Event, NoteKind};
+use shopfloor_core::groom::decision;
 use shopfloor_core::ids::{Epoch, IssueNumber, ProjectName, QuestionId};
 use shopfloor_core::runtime::Glob;
 use shopfloor_core::state::{
@@ -91,6 +92,21 @@ impl Desk {
             && let Some(request) = engine.floor().request_asking(id)
         {
             return self.answer_about_request(request, id, &text);
+        }
+        if let Meant::Question(id) = meant
+            && let Some((garden, inquiry)) = engine.floor().inquiry(id)
+        {
+            decision::parse(&inquiry.open(), &text).map_err(|wrong| {
+                Error::usage(wrong.to_string()).hint(format!(
+                    "`shopfloor questions` shows q{id}; one answer decides several parts: \"1a 2b\""
+                ))
+            })?;
+            let (project, question) = (garden.project.clone(), Some(id));
+            let applied = self.submit(&Event::Answered { project, issue: None, text, question })?;
+            return match applied.notes.iter().any(|n| n.kind == NoteKind::StaleSignal) {
+                true => Err(Error::failed("somebody else answered first")),
+                false => Ok(Answered::Given { issue: None, typed: None }),
+            };
         }
         let Some(open) = find(engine.floor(), meant, project) else {
             let what = match meant {

@@ -14,6 +14,7 @@ mod queue;
 mod run;
 mod schedule;
 mod tries;
+mod undo;
 mod vault;
 mod work;
 

@@ -174,12 +174,14 @@ pub(super) fn concerns(
         Action::VerifyStep(claim) => my_job(claim.job),
         Action::PlanAction(plan) => my_job(plan.job),
         Action::EndStray(order) => order.job.is_some_and(my_job),
+        Action::ReadAnswer(read) => my_job(read.job),
         Action::RunCi { job, .. } => job.is_some_and(my_job),
         Action::StartSession(start) => my_job(start.job),
         Action::RingInbox { epoch, .. } => floor.sessions.get(epoch).is_some_and(|s| my_job(s.job)),
         Action::EditLabels { project: p, issue: i, .. }
         | Action::Comment { project: p, issue: i, .. }
         | Action::CloseIssue { project: p, issue: i } => my_issue(p, Some(*i)),
+        Action::UndoAct(undo) => my_issue(&undo.project, undo.reversal.issue),
         Action::Act(order) => my_issue(&order.project, order.what.issue()),
         Action::ClosePr { project: p, pr, .. }
         | Action::MovePr { project: p, pr, .. }

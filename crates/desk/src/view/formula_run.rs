@@ -4,7 +4,7 @@ use super::job;
 use crate::time::moment;
 use serde::Serialize;
 use shopfloor_core::ids::{FormulaName, JobId, PrNumber, ProjectName, RunNumber, ScheduleName, StepId};
-use shopfloor_core::recipe::Step;
+use shopfloor_core::recipe::{AnswerKind, Step};
 use shopfloor_core::state::{Floor, Run, RunState, StepRecord, Tokens};
 use shopfloor_core::step::RunWaiting;
 use shopfloor_core::text::one_line;
@@ -46,6 +46,8 @@ pub struct StepView {
     /// The command, if it is one of the factory's.
     pub run: Option<Vec<String>>,
     pub verify: Option<String>,
+    /// What its agent leaves as an answer, which the factory reads: "groom".
+    pub answer: Option<AnswerKind>,
     /// open, running, verifying, done, skipped or failed.
     pub state: &'static str,
     pub note: Option<String>,
@@ -105,6 +107,7 @@ fn view(run: &Run, step: &Step, record: &StepRecord) -> StepView {
         needs: step.needs.clone(),
         run: step.run.clone(),
         verify: step.verify.clone(),
+        answer: step.answer,
         state: record.state.name(),
         note: given(&record.note),
         output: given(&record.output),

@@ -10,6 +10,7 @@ pub mod entry;
 pub mod explanation;
 pub mod finding;
 pub mod formula_run;
+pub mod groom;
 pub mod health;
 pub mod held;
 pub mod issue;

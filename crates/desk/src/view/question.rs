@@ -6,9 +6,10 @@ use crate::time::moment;
 use serde::Serialize;
 use shopfloor_core::ids::{IssueNumber, ProjectName, QuestionId, Role, RunNumber, role_names};
 use shopfloor_core::state::{
-    About, Conduct, Differs, Floor, Job, JobState, Outage, Pin, Query, Request, RequestState, Session, Staff,
+    About, Conduct, Differs, Floor, Garden, Inquiry, Job, JobState, Outage, Pin, Query, Request,
+    RequestState, Session, Staff,
 };
-use shopfloor_core::texts::{people, vault};
+use shopfloor_core::texts::{groom, people, vault};
 use shopfloor_core::time::Time;
 
 /// A question, whoever asks.
@@ -67,8 +68,9 @@ pub fn all(floor: &Floor) -> Vec<Question> {
     let pins = floor.pins.iter().filter_map(|pin| Some(of_pin(pin, pin.differs.as_ref()?)));
     let queries = floor.queries().map(|(conduct, query)| of_query(floor, conduct, query));
     let requests = floor.requests.iter().filter_map(of_request);
+    let inquiries = floor.inquiries().map(|(garden, inquiry)| of_inquiry(garden, inquiry));
     let asked = floor.jobs.iter().filter_map(of_job).chain(sessions).chain(queries);
-    let all = asked.chain(outages).chain(pins).chain(requests);
+    let all = asked.chain(outages).chain(pins).chain(requests).chain(inquiries);
     let mut open: Vec<Question> = all.collect();
     open.sort_by_key(|question| question.asked_at);
     open
@@ -172,6 +174,24 @@ fn of_request(request: &Request) -> Option<Question> {
         asked_at: *since,
         session: None,
     })
+}
+
+/// Its parts are in the text: they are not chosen from by one number.
+fn of_inquiry(garden: &Garden, inquiry: &Inquiry) -> Question {
+    Question {
+        id: inquiry.id,
+        project: garden.project.clone(),
+        issue: None,
+        run: None,
+        title: String::new(),
+        kind: "groom".to_owned(),
+        text: groom::question(&inquiry.parts),
+        options: Vec::new(),
+        default: None,
+        deadline: None,
+        asked_at: inquiry.since,
+        session: None,
+    }
 }
 
 fn of_session(floor: &Floor, session: &Session) -> Option<Question> {

@@ -68,6 +68,7 @@ fn about(floor: &Floor, due: &Due) -> (Option<ProjectName>, String) {
         | Due::Trouble(project)
         | Due::Config(project)
         | Due::Staff(project)
+        | Due::Garden(project)
         | Due::Dependencies(project) => Some((Some(project.clone()), project.to_string())),
         Due::Schedule(project, name) => Some((Some(project.clone()), format!("schedule {name}"))),
         Due::Acknowledged(place) => Some((place.clone(), format!("what is acknowledged of {due}"))),
@@ -102,6 +103,7 @@ fn then(due: &Due) -> &'static str {
         Due::Trouble(_) => "people are asked to look at what still fails",
         Due::Config(_) => "people are reminded of the configuration that nobody has accepted",
         Due::Schedule(..) => "its formula is run, if there is room",
+        Due::Garden(_) => "dust that is old is forgotten, or people are reminded of what the gardener asks",
         Due::Request(_) => "people are reminded of it, or it is rejected",
         Due::Run(_) => "it has taken too long, and ends",
         Due::Acknowledged(_) => "it is shown again",

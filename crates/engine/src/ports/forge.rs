@@ -9,8 +9,8 @@ use super::{Final, PortError, PortResult};
 use shopfloor_core::effect::{StatusState, Verdict};
 use shopfloor_core::event::Observation;
 use shopfloor_core::forge::{
-    Comment, Cursor, Issue, IssueFilter, IssueSummary, Pr, PrState, PrSummary, Review, Status, Subject,
-    Version,
+    Comment, Cursor, Issue, IssueFilter, IssueState, IssueSummary, Pr, PrState, PrSummary, Review, Status,
+    Subject, Version,
 };
 use shopfloor_core::ids::{IssueNumber, PrNumber, ProjectName, Role, RunId, Sha};
 use shopfloor_core::text;
@@ -142,6 +142,15 @@ pub trait Forge: Send + Sync {
     fn issue(&self, issue: IssueNumber) -> PortResult<Issue>;
     /// The issues that pass the filter, by number. A label that the project does not have is an error.
     fn issues(&self, filter: &IssueFilter) -> PortResult<Vec<IssueSummary>>;
+    /// The open issues with the beginnings of their texts, at least 16 KB each, and without comments.
+    fn open_issues(&self) -> PortResult<Vec<Issue>> {
+        let open = IssueFilter { state: Some(IssueState::Open), ..IssueFilter::default() };
+        let read = |summary: IssueSummary| {
+            let issue = self.issue(summary.number)?;
+            Ok(Issue { comments: Vec::new(), ..issue })
+        };
+        self.issues(&open)?.into_iter().map(read).collect()
+    }
     /// The pull request with its reviews, its comments and its head's statuses.
     fn pull(&self, pr: PrNumber) -> PortResult<Pr>;
     /// The pull requests in that state, or all, by number.

@@ -128,6 +128,7 @@ pub(super) fn needed(command: &Command) -> Needed {
         // It reads a file of whoever asks, who may see it where they are.
         Command::Formula(args) if args.file().is_some() => Needed::Nothing,
         Command::Pr(_)
+        | Command::Groom(_)
         | Command::Health(_)
         | Command::Trends(_)
         | Command::Predictions(_)
@@ -162,6 +163,7 @@ fn persons(context: &Context, command: &Command) -> Option<&'static str> {
         | Command::Pause(_)
         | Command::Resume(_)
         | Command::Attach(_)
+        | Command::Undo(_)
         | Command::Gc(_) => Some(ELSEWHERE),
         Command::Issue(args) => args.persons(),
         Command::Pr(args) => args.persons(),
@@ -181,6 +183,7 @@ fn persons(context: &Context, command: &Command) -> Option<&'static str> {
         Command::Status(_)
         | Command::Doctor(_)
         | Command::Explain(_)
+        | Command::Groom(_)
         | Command::Trends(_)
         | Command::Predictions(_)
         | Command::Question(_)

@@ -26,6 +26,7 @@ const MANY: usize = 150;
 
 const STATUS: &[&str] = &["status"];
 const LIST: &[&str] = &["issue", "list"];
+const GROOM: &[&str] = &["groom"];
 const ADD: &[&str] = &["issue", "add", "One more"];
 
 fn project() -> ProjectName {
@@ -159,7 +160,7 @@ fn outcome_of(floor: &Floor, action: &Action) -> Outcome {
 #[test]
 fn commands_run_no_more_statements_on_a_large_backlog() {
     let (small, large) = (Counted::with_open(FEW), Counted::with_open(MANY));
-    for args in [STATUS, LIST, ADD] {
+    for args in [STATUS, LIST, GROOM, ADD] {
         let (few, many) = (small.asked_by(args), large.asked_by(args));
         assert_eq!(few.statements, many.statements, "{args:?} with {FEW} and with {MANY} open issues");
     }
@@ -168,7 +169,7 @@ fn commands_run_no_more_statements_on_a_large_backlog() {
 #[test]
 fn commands_read_a_row_or_two_of_each_issue_that_they_show() {
     let (small, large) = (Counted::with_open(FEW), Counted::with_open(MANY));
-    for (args, rows_an_issue) in [(STATUS, 1), (LIST, 2), (ADD, 0)] {
+    for (args, rows_an_issue) in [(STATUS, 1), (LIST, 2), (GROOM, 3), (ADD, 0)] {
         let (few, many) = (small.asked_by(args).rows, large.asked_by(args).rows);
         let allowed = few + rows_an_issue * (MANY - FEW) as u64;
         assert!(many <= allowed, "{args:?} reads {few} rows of {FEW} issues and {many} of {MANY}");
@@ -196,7 +197,7 @@ fn an_event_costs_the_same_after_a_long_past() {
 #[test]
 fn commands_run_no_more_statements_after_a_long_past() {
     let (small, large) = (Counted::with_past(FEW), Counted::with_past(MANY));
-    for args in [STATUS, LIST, ADD] {
+    for args in [STATUS, LIST, GROOM, ADD] {
         let (few, many) = (small.asked_by(args), large.asked_by(args));
         assert_eq!(few.statements, many.statements, "{args:?} after {FEW} and after {MANY} jobs");
     }
@@ -205,7 +206,7 @@ fn commands_run_no_more_statements_after_a_long_past() {
 #[test]
 fn commands_read_no_more_rows_after_a_long_past() {
     let (small, large) = (Counted::with_past(FEW), Counted::with_past(MANY));
-    for args in [STATUS, LIST, ADD] {
+    for args in [STATUS, LIST, GROOM, ADD] {
         let (few, many) = (small.asked_by(args).rows, large.asked_by(args).rows);
         assert!(many <= few, "{args:?} reads {few} rows after {FEW} jobs and {many} after {MANY}");
     }

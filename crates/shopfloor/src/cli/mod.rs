@@ -25,6 +25,7 @@ mod explain;
 mod foreground;
 mod formula;
 mod gc;
+mod groom;
 mod health;
 mod hook;
 pub mod inbox;
@@ -55,6 +56,7 @@ mod take;
 mod timers;
 mod trends;
 mod troubles;
+mod undo;
 mod up;
 mod vault;
 mod verify;
@@ -119,6 +121,8 @@ enum Command {
     Run(runs::RunArgs),
     Schedule(schedule::ScheduleArgs),
     Step(step::StepArgs),
+    Groom(groom::GroomArgs),
+    Undo(undo::UndoArgs),
     Pause(pause::PauseArgs),
     Resume(resume::ResumeArgs),
     Agents(agents::AgentsArgs),
@@ -166,6 +170,8 @@ impl Command {
             | Command::Down(_)
             | Command::Trends(_)
             | Command::Supervisor(_)
+            | Command::Groom(_)
+            | Command::Undo(_)
             | Command::Doctor(_)
             | Command::Explain(_)
             | Command::Health(_)
@@ -287,6 +293,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Explain(args) => explain::run(context, &args),
         Command::Formula(args) => formula::run(context, args),
         Command::Gc(args) => gc::run(context, &args),
+        Command::Groom(args) => groom::run(context, &args),
         Command::Health(args) => health::run(context, args),
         Command::Hook(args) => hook::run(context, args),
         Command::Inbox(args) => inbox::run(context, args),
@@ -312,6 +319,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Step(args) => step::run(context, args),
         Command::Trends(args) => trends::run(context, &args),
         Command::Supervisor(args) => supervisor::run(context, args),
+        Command::Undo(args) => undo::run(context, &args),
         Command::Up(args) => up::run(context, &args),
         Command::Vault(args) => vault::run(context, args),
         Command::Verify(args) => verify::run(context, args),

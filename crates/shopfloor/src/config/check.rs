@@ -2,6 +2,7 @@
 
 use super::duration::Span;
 use super::error::ConfigError;
+use super::groom;
 use super::isolation::is_usable;
 use super::load::{choose, kind};
 use super::retention::JOURNAL_MIN;
@@ -20,7 +21,8 @@ use toml::de::{DeTable, DeValue};
 type Checked = Result<(), ConfigError>;
 
 /// The keys whose values are tables, in either file.
-const TABLES: [&str; 21] = [
+const TABLES: [&str; 22] = [
+    "groom",
     "schedules",
     "health",
     "project",
@@ -223,6 +225,7 @@ pub(super) fn project(source: &Source<'_>, config: &ProjectConfig) -> Checked {
     deadline(source, &["rescue", "keep_for"], config.rescue.keep_for)?;
     deadline(source, &["rescue", "keep_worktrees"], config.rescue.keep_worktrees)?;
     deadline(source, &["rescue", "keep_logs"], config.rescue.keep_logs)?;
+    groom::check(source, &config.groom)?;
     schedule::check(source, &config.schedules)?;
     deadline(source, &["limits", "renotify"], limits.renotify)?;
     deadline(source, &["limits", "escalate"], limits.escalate)
@@ -487,7 +490,12 @@ fn is_env_name(name: &str) -> bool {
         && !name.as_bytes()[0].is_ascii_digit()
 }
 
-fn count(source: &Source<'_>, path: &[&str; 2], value: u32, range: std::ops::RangeInclusive<u32>) -> Checked {
+pub(super) fn count(
+    source: &Source<'_>,
+    path: &[&str; 2],
+    value: u32,
+    range: std::ops::RangeInclusive<u32>,
+) -> Checked {
     if range.contains(&value) {
         return Ok(());
     }

@@ -15,6 +15,7 @@ mod error;
 mod floor;
 pub mod formula;
 pub mod grants;
+mod groom;
 mod hand;
 mod health;
 mod isolation;

@@ -4,6 +4,7 @@
 use super::agents::{Agent, Agents};
 use super::ci::Ci;
 use super::duration::Span;
+use super::groom::Groom;
 use super::hand::{HandStep, Verify};
 use super::health::Health;
 use super::merge::{Merge, Review};
@@ -40,6 +41,8 @@ pub struct ProjectConfig {
     pub roles: Roles,
     #[serde(default)]
     pub review: Review,
+    #[serde(default)]
+    pub groom: Groom,
     #[serde(default)]
     pub merge: Merge,
     #[serde(default)]

@@ -52,6 +52,7 @@ impl ProjectConfig {
             tells_landed: self.merge.on_landed.is_some(),
             tells_not_landed: self.merge.on_not_landed.is_some(),
             setup_timeout: if has_setup { self.worktree.timeout.0 } else { Duration::ZERO },
+            groom: self.groom.limits(),
             roles: self.roles.iter().map(|(role, rights)| (*role, rights.rights(*role))).collect(),
             actions: self.agents.contains_key(&Role::ACTION),
             ..Policy::default()

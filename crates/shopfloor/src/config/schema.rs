@@ -39,6 +39,7 @@ mod tests {
                 "ci",
                 "forge",
                 "health",
+                "groom",
                 "limits",
                 "merge",
                 "project",

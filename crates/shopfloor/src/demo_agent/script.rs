@@ -29,6 +29,7 @@
 //! | `demo: no-phase` | ends its turns without a phase |
 //! | `demo: slow-start 2s` | takes that long before it is ready |
 //! | `demo: skip STEP` | passes that step of its run over |
+//! | `demo: answer <<LINE` | a line of its answer to a step that has one; without any, it closes the first duplicate that was found |
 //!
 //! Only a client in a terminal can do these:
 //!
@@ -67,6 +68,7 @@ pub struct Script {
     pub holds: Vec<String>,
     pub follow_ups: Vec<String>,
     pub skips: Vec<String>,
+    pub answer: Vec<String>,
     flags: Vec<String>,
 }
 
@@ -136,6 +138,7 @@ impl Script {
             ("hold", Some(point), None) if hold::POINTS.contains(&point) => self.holds.push(point.to_owned()),
             ("draft", None, Some(text)) => self.draft = Some(text),
             ("skip", Some(step), None) => self.skips.push(step.to_owned()),
+            ("answer", None, Some(line)) => self.answer.push(line),
             ("follow-up", None, Some(title)) => self.follow_ups.push(title),
             (flag, None, None) if FLAGS.contains(&flag) => self.flags.push(flag.to_owned()),
             _ => return false,

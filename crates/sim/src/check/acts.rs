@@ -2,6 +2,7 @@
 
 use super::Checker;
 use crate::forge::AGENTS;
+use crate::garden::CHOSEN;
 use crate::world::World;
 use shopfloor_core::act::{Act, ActOrder};
 use shopfloor_core::effect::Action;
@@ -19,7 +20,14 @@ pub struct Seen {
     begun: BTreeMap<(JobId, Role), BTreeSet<IssueNumber>>,
     /// The labels that each issue was to be made with, by its marker.
     made: BTreeMap<String, (Role, BTreeSet<String>)>,
+    /// Into how many parts issues were split.
+    parts: BTreeMap<ActId, usize>,
     looked_at: BTreeSet<IssueNumber>,
+}
+
+/// What a person chose, whatever the role may.
+fn is_chosen(act: &Act) -> bool {
+    act.labels().any(|label| label == CHOSEN)
 }
 
 const ROLE: &str = "11 an agent does what its role may";
@@ -64,9 +72,16 @@ impl Checker {
     fn order_is_allowed(&mut self, world: &World, order: &ActOrder) -> Vec<String> {
         let (role, rights) = (order.role, world.policy.rights(order.role));
         let mut broken = Vec::new();
-        let needed = order.what.needs(order.assignment.issue());
-        if !rights.allow(needed) {
-            broken.push(format!("a {role} agent may not {}", needed.means()));
+        if is_chosen(&order.what) {
+            return broken;
+        }
+        for needed in order.what.needs(order.assignment.issue()) {
+            if !rights.allow(*needed) {
+                broken.push(format!("a {role} agent may not {}", needed.means()));
+            }
+        }
+        if matches!(order.what, Act::Bundle { .. }) {
+            return broken;
         }
         let may_touch = |label: &String| rights.labels.contains(label) || rights.always.contains(label);
         if let Some(label) = order.what.labels().find(|label| !may_touch(label)) {
@@ -82,13 +97,24 @@ impl Checker {
                 let labels = labels.iter().cloned().collect();
                 self.acts.made.insert(markers::act(order.id), (role, labels));
             }
+            Act::Split { parts, .. } => {
+                changes.insert(order.id);
+                // Their labels are the issue's.
+                for part in 1..=parts.len() {
+                    let labels = world.forge.labels.clone();
+                    self.acts.made.insert(markers::part(order.id, part), (role, labels));
+                }
+                self.acts.parts.insert(order.id, parts.len());
+            }
             _ => {
                 changes.insert(order.id);
             }
         }
         let begun = self.acts.begun.entry((order.job, role)).or_default();
         begun.extend(order.what.begins());
-        let (issues, changes) = ((issues.len() + begun.len()) as u32, changes.len() as u32);
+        let of_parts: usize =
+            self.acts.parts.iter().filter(|(id, _)| changes.contains(id)).map(|(_, n)| n).sum();
+        let (issues, changes) = ((issues.len() + begun.len() + of_parts) as u32, changes.len() as u32);
         if issues > rights.max_issues || changes > rights.max_changes {
             broken.push(format!(
                 "the {role} agents of job {} made {issues} issues, {changes} changes",

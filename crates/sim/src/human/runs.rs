@@ -106,7 +106,7 @@ impl World {
         let id = |number: u64| -> StepId { format!("s{number}").parse().expect("an id") };
         let needs = (0..number).filter(|_| self.rng.permille(500)).map(id).collect();
         let is_command = self.rng.permille(450);
-        Step {
+        let mut step = Step {
             id: id(number),
             title: String::new(),
             needs,
@@ -115,7 +115,10 @@ impl World {
             run: is_command.then(|| vec!["true".to_owned()]),
             timeout: None,
             verify: (!is_command && self.rng.permille(300)).then(|| "there".to_owned()),
-        }
+            answer: None,
+        };
+        self.may_answer(&mut step);
+        step
     }
 }
 

@@ -5,8 +5,8 @@ use crate::client::Client;
 use crate::ports::workspace::unkept;
 use crate::together::is_own;
 use crate::world::{Mutation, Shared, World};
-use shopfloor_core::effect::outcome::Amount;
-use shopfloor_core::effect::{ProcessId, Review, StartSession, Tidy};
+use shopfloor_core::effect::outcome::{Amount, AnswerRead};
+use shopfloor_core::effect::{ProcessId, ReadAnswer, Review, StartSession, Tidy};
 use shopfloor_core::ids::{Epoch, MessageId, ProjectName, Role, Sha, tmux_name};
 use shopfloor_engine::ports::{Agents, Briefing, PortResult, Started, Tree};
 use std::time::Duration;
@@ -145,6 +145,10 @@ impl Agents for FakeAgents {
             }
             Ok(result)
         })
+    }
+
+    fn answer(&self, read: &ReadAnswer) -> PortResult<AnswerRead> {
+        self.0.call("read_answer", |world| Ok(world.gardeners_answer(read)))
     }
 
     fn begin_review(

@@ -3,10 +3,13 @@
 use super::types::{body, title};
 use super::*;
 use crate::sqlite::optional_from_sql;
-use shopfloor_core::deps;
+use shopfloor_core::act::with_dependencies;
 use shopfloor_core::forge::Subject;
 use shopfloor_core::ids::IssueNumber;
 use std::collections::BTreeMap;
+
+/// Of a text among many.
+const BEGINNING_CHARS: i64 = 16 * 1024;
 
 impl ForgeDb {
     /// Creates an issue. Its labels must be the project's, its dependencies issues of the project.
@@ -23,7 +26,7 @@ impl ForgeDb {
     ) -> ForgeResult<IssueNumber> {
         let now = (self.clock)();
         let title = title("issue title", &new.title)?;
-        let body = body("issue body", &with_deps(&new.body, &new.deps))?;
+        let body = body("issue body", &with_dependencies(&new.body, &new.deps))?;
         let tx = write(&mut self.conn)?;
         let made = tx
             .query_row(
@@ -125,6 +128,37 @@ impl ForgeDb {
         })?;
         let mut issues = rows.collect::<Result<Vec<_>, _>>()?;
         let mut labels = labels::of_project(&tx, project, filter.state)?;
+        for issue in &mut issues {
+            issue.labels = labels.remove(&issue.number.0).unwrap_or_default();
+        }
+        Ok(issues)
+    }
+
+    /// The open issues by number, without comments and with no more than the beginning of their texts.
+    pub fn open_issues(&mut self, project: &ProjectName) -> ForgeResult<Vec<Issue>> {
+        let tx = self.conn.transaction()?;
+        labels::require_project(&tx, project)?;
+        let mut query = tx.prepare_cached(
+            "SELECT number, title, substr(body, 1, ?2), author, created_at, updated_at
+             FROM forge_issues WHERE project = ?1 AND state = 'open' ORDER BY number",
+        )?;
+        let rows = query.query_map(params![project.as_str(), BEGINNING_CHARS], |row| {
+            Ok(Issue {
+                number: IssueNumber(from_sql(row, 0)?),
+                title: row.get(1)?,
+                state: IssueState::Open,
+                labels: vec![],
+                body: row.get(2)?,
+                author: row.get(3)?,
+                created_at: Time(from_sql(row, 4)?),
+                updated_at: Time(from_sql(row, 5)?),
+                closed_at: None,
+                version: Version::default(),
+                comments: vec![],
+            })
+        })?;
+        let mut issues = rows.collect::<Result<Vec<_>, _>>()?;
+        let mut labels = labels::of_project(&tx, project, Some(IssueState::Open))?;
         for issue in &mut issues {
             issue.labels = labels.remove(&issue.number.0).unwrap_or_default();
         }
@@ -318,25 +352,4 @@ fn touch(tx: &Transaction<'_>, project: &ProjectName, number: IssueNumber, now: 
         params![project.as_str(), to_sql(number.0), to_sql(now.0)],
     )?;
     changed(tx, project, ChangeKind::Issue, number.0, 0)
-}
-
-/// The body with a section for those dependencies that it does not name itself. Dependencies are read from
-/// the text alone, so people see what the scheduler sees.
-fn with_deps(body: &str, deps: &[IssueNumber]) -> String {
-    let named = deps::parse(body);
-    let mut missing: Vec<_> = deps.iter().filter(|dep| !named.contains(dep)).collect();
-    missing.sort_unstable();
-    missing.dedup();
-    if missing.is_empty() {
-        return body.to_owned();
-    }
-    let mut out = body.trim_end().to_owned();
-    if !out.is_empty() {
-        out.push_str("\n\n");
-    }
-    out.push_str("## Dependencies\n");
-    for dep in missing {
-        out.push_str(&format!("- #{dep}\n"));
-    }
-    out
 }

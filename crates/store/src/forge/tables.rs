@@ -37,6 +37,8 @@ forge_tables! {
     /// Several at once; those that are no issues are missing.
     fn issues_without_comments(numbers: &[IssueNumber]) -> BTreeMap<IssueNumber, Issue>;
     fn issues(filter: &IssueFilter) -> Vec<IssueSummary>;
+    /// The open issues, without comments and with no more than the beginning of their texts.
+    fn open_issues() -> Vec<Issue>;
     /// Once for each marker.
     fn create_issue_once(new: &NewIssue, marker: Option<&str>) -> IssueNumber;
     fn edit_issue(number: IssueNumber, title: Option<&str>, body: Option<&str>) -> ();

@@ -1,7 +1,7 @@
 //! What the agent of a run is told to do: the formula's steps, and what is known of each.
 
 use super::{part, texts};
-use shopfloor_core::recipe::Step;
+use shopfloor_core::recipe::{AnswerKind, Step};
 use shopfloor_core::state::{StepRecord, StepState, Task};
 use shopfloor_core::text::one_line;
 use shopfloor_engine::ports::Briefing;
@@ -47,6 +47,9 @@ fn add(out: &mut String, room: &mut usize, step: &Step, record: &StepRecord) {
         let text = shopfloor_core::text::head(step.description.trim(), STEP_BYTES_MAX.min(*room));
         *room = room.saturating_sub(text.len());
         let _ = writeln!(out, "{text}\n");
+        if step.answer == Some(AnswerKind::Groom) {
+            let _ = writeln!(out, "{}\n", shopfloor_core::texts::groom::grammar());
+        }
     }
     let noted = match record.state {
         StepState::Skipped => "Why it was passed over",

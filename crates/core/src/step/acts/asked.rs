@@ -5,7 +5,7 @@ use crate::act::{Act, ActOrder, Refusal};
 use crate::capability::{Capability, Rights};
 use crate::effect::Action;
 use crate::event::NoteKind;
-use crate::ids::{ActId, Epoch, IssueNumber, ProjectName, Role};
+use crate::ids::{ActId, Assignment, Epoch, IssueNumber, JobId, ProjectName, Role};
 use crate::label::{ACTIONED, UNREVIEWED, WATCHED};
 use crate::similar::Title;
 use crate::state::{Conduct, Deed, Floor, Session, SessionState};
@@ -19,22 +19,8 @@ const REQUESTS_MAX: u32 = 20;
 /// Whether a session may have that done. `Some`: it was asked for before, and is on its way or done.
 pub fn may_act(floor: &Floor, epoch: Epoch, act: &Act) -> Result<Option<ActId>, Refusal> {
     let session = at_work(floor, epoch)?;
-    let rights = floor.policy(&session.project).rights(session.role);
-    let act = &act.clone().dressed(&rights);
-    let capability = act.needs(session.assignment.issue());
-    allowed(&rights, session.role, capability)?;
-    let may_touch = |label: &String| rights.labels.contains(label) || rights.always.contains(label);
-    if let Some(label) = act.labels().find(|label| !may_touch(label)) {
-        return Err(Refusal::Label(session.role, label.clone()));
-    }
-    if let Act::Close { issue } = act
-        && !may_close(floor, &session.project, &rights, *issue)
-    {
-        return Err(Refusal::Closes(session.role, *issue));
-    }
-    if let Some(flaw) = act.flaw() {
-        return Err(flaw);
-    }
+    let act = &dressed(floor, epoch, act.clone());
+    let rights = allowed_to(floor, &session.project, session.role, session.assignment.issue(), act)?;
     let conduct = floor.conduct(epoch);
     if let Some(deed) = conduct.and_then(|conduct| conduct.deed(act)) {
         return Ok(Some(deed.id));
@@ -49,7 +35,14 @@ pub fn may_act(floor: &Floor, epoch: Epoch, act: &Act) -> Result<Option<ActId>, 
             one_more_issue()?;
             is_new(floor, &session.project, session.role, title, labels)?;
         }
-        Act::Comment { .. } | Act::Label { .. } | Act::Close { .. } => {
+        // An answer's, which are counted where that is taken in.
+        Act::Split { .. } | Act::Bundle { .. } => return Err(Refusal::Issues(0)),
+        Act::Comment { .. }
+        | Act::Label { .. }
+        | Act::Close { .. }
+        | Act::Edit { .. }
+        | Act::CloseAs { .. }
+        | Act::Link { .. } => {
             if changes >= rights.max_changes {
                 return Err(Refusal::Changes(rights.max_changes));
             }
@@ -100,11 +93,44 @@ fn is_reasoned(
             .issues
             .get(&(project.clone(), issue))
             .is_some_and(|issue| issue.labels.contains(UNREVIEWED) || issue.labels.contains(WATCHED)),
-        Act::CreateIssue { .. } | Act::Comment { .. } => false,
+        Act::CreateIssue { .. }
+        | Act::Comment { .. }
+        | Act::Edit { .. }
+        | Act::Split { .. }
+        | Act::CloseAs { .. }
+        | Act::Link { .. }
+        | Act::Bundle { .. } => false,
     };
     let begun = act.begins().is_some() || conduct.is_some_and(|conduct| conduct.begun.contains(&issue));
     let said = conduct.is_some_and(|conduct| conduct.has_spoken_on(issue));
     if dismisses && !begun && !said { Err(Refusal::NoReason(issue)) } else { Ok(()) }
+}
+
+/// Whether a role may have that done, whoever of it asks; with what it may besides.
+pub(in crate::step) fn allowed_to(
+    floor: &Floor,
+    project: &ProjectName,
+    role: Role,
+    own: Option<IssueNumber>,
+    act: &Act,
+) -> Result<Rights, Refusal> {
+    let rights = floor.policy(project).rights(role);
+    for capability in act.needs(own) {
+        allowed(&rights, role, *capability)?;
+    }
+    let may_touch = |label: &String| rights.labels.contains(label) || rights.always.contains(label);
+    if let Some(label) = act.labels().find(|label| !may_touch(label)) {
+        return Err(Refusal::Label(role, label.clone()));
+    }
+    if let Act::Close { issue } | Act::CloseAs { issue, .. } | Act::Split { issue, .. } = act
+        && !may_close(floor, project, &rights, *issue)
+    {
+        return Err(Refusal::Closes(role, *issue));
+    }
+    match act.flaw() {
+        Some(flaw) => Err(flaw),
+        None => Ok(rights),
+    }
 }
 
 /// Whether a session has that capability.
@@ -185,7 +211,21 @@ impl Turn<'_> {
     fn order_act(&mut self, epoch: Epoch, what: Act) {
         let Some(session) = self.floor.sessions.get(&epoch) else { return };
         let (project, job, role) = (session.project.clone(), session.job, session.role);
-        let (assignment, wanted) = (session.assignment, notes::act_wanted(role, epoch, &notes::act(&what)));
+        let wanted = notes::act_wanted(role, epoch, &notes::act(&what));
+        let assignment = session.assignment;
+        self.note(NoteKind::AgentAct, &project, assignment.number(), wanted);
+        self.order_for(&project, (job, role), assignment, what, true);
+    }
+
+    /// Orders an act for the agents of a role in a job; counted, unless a person wants it.
+    pub(in crate::step) fn order_for(
+        &mut self,
+        project: &ProjectName,
+        (job, role): (JobId, Role),
+        assignment: Assignment,
+        what: Act,
+        counts: bool,
+    ) {
         let id = ActId(self.number(|c| &mut c.acts));
         let title = match &what {
             Act::CreateIssue { title, .. } => Some(title.clone()),
@@ -195,19 +235,18 @@ impl Turn<'_> {
             Act::Comment { issue, .. } => Some(*issue),
             _ => None,
         };
-        let (makes_one, deed) = (title.is_some(), Deed { id, key: what.key(), title, said_on, end: None });
-        let Some(conduct) = self.conduct_of(epoch) else { return };
-        match makes_one {
-            true => conduct.issues += 1,
-            false => conduct.changes += 1,
+        let deed = Deed { id, key: what.key(), title, said_on, end: None };
+        if counts && let Some(conduct) = self.conduct(job, role) {
+            conduct.issues += what.makes();
+            conduct.changes += u32::from(!matches!(what, Act::CreateIssue { .. }));
+            if let Some(issue) = conduct.begins(&what) {
+                conduct.issues += 1;
+                conduct.begun.push(issue);
+            }
+            conduct.deeds.push(deed);
         }
-        if let Some(issue) = conduct.begins(&what) {
-            conduct.issues += 1;
-            conduct.begun.push(issue);
-        }
-        conduct.deeds.push(deed);
-        self.note(NoteKind::AgentAct, &project, assignment.number(), wanted);
-        self.act(Action::Act(ActOrder { id, project, job, role, assignment, what }));
+        let project = project.clone();
+        self.act(Action::Act(ActOrder { id, project, job, role, assignment, what, before: None }));
     }
 
     /// Counts what a session asks the vault for. `false`: it has asked for so much.
@@ -244,9 +283,23 @@ impl Turn<'_> {
     /// What the session's agent did so far, begun if it is nothing.
     pub(super) fn conduct_of(&mut self, epoch: Epoch) -> Option<&mut Conduct> {
         let session = self.floor.sessions.get(&epoch)?;
-        let key = (session.job, session.role);
+        let (job, role) = (session.job, session.role);
+        self.conduct(job, role)
+    }
+
+    /// Changes that are no acts of their own count, too.
+    pub(in crate::step) fn count_changes(&mut self, (job, role): (JobId, Role), changes: u32) {
+        if changes > 0
+            && let Some(conduct) = self.conduct(job, role)
+        {
+            conduct.changes += changes;
+        }
+    }
+
+    fn conduct(&mut self, job: JobId, role: Role) -> Option<&mut Conduct> {
+        let key = (job, role);
         if self.floor.conducts.get(&key).is_none() {
-            let (job, role, project) = (session.job, session.role, session.project.clone());
+            let project = self.job(job)?.project.clone();
             let new = Conduct {
                 job,
                 role,

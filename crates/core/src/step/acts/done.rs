@@ -2,6 +2,7 @@
 
 use super::Acts;
 use crate::act::ActOrder;
+use crate::effect::outcome;
 use crate::event::NoteKind;
 use crate::ids::{IssueNumber, JobId, ProjectName, Role};
 use crate::state::{Conduct, DeedEnd};
@@ -9,7 +10,9 @@ use crate::step::Turn;
 use crate::texts::notes;
 
 impl Turn<'_> {
-    pub(in crate::step) fn acted(&mut self, order: &ActOrder, issue: IssueNumber) {
+    pub(in crate::step) fn acted(&mut self, order: &ActOrder, acted: &outcome::Acted) {
+        let issue = acted.issue;
+        self.reversal_of(order, acted);
         let text = notes::act_done(order.role, &notes::act(&order.what), issue);
         self.note(NoteKind::AgentAct, &order.project, Some(issue), text);
         self.deed_ends(order, DeedEnd::Done { issue });
@@ -18,6 +21,7 @@ impl Turn<'_> {
     pub(in crate::step) fn act_impossible(&mut self, order: &ActOrder, why: &str) {
         let text = notes::act_failed(order.role, &notes::act(&order.what), why);
         self.note(NoteKind::AgentAct, &order.project, order.assignment.number(), text);
+        self.no_reversal_of(order.id);
         self.deed_ends(order, DeedEnd::Impossible { why: why.to_owned() });
     }
 

@@ -14,6 +14,7 @@ mod asked;
 mod done;
 mod queries;
 
+pub(in crate::step) use asked::allowed_to;
 pub use asked::{dressed, may_act, may_ask, may_ask_the_vault, may_do};
 
 use crate::ids::{JobId, Role};

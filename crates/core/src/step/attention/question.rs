@@ -72,7 +72,9 @@ impl Turn<'_> {
         meant: Option<QuestionId>,
     ) {
         let taken = |question| {
-            self.answer_query(project, question, text) || self.vault_answered(project, question, text)
+            self.answer_query(project, question, text)
+                || self.vault_answered(project, question, text)
+                || self.garden_answered(project, question, text)
         };
         if meant.is_some_and(taken) {
             return;

@@ -3,7 +3,7 @@
 //!
 //! Also here: which actions nobody waits for any more. Those need not be retried until they work.
 
-use crate::effect::{Action, CiPurpose, PlanAction, RunStep, VerifyStep};
+use crate::effect::{Action, CiPurpose, PlanAction, ReadAnswer, RunStep, VerifyStep};
 use crate::event::NoteKind;
 use crate::ids::{Assignment, IssueNumber, ProjectName, QueueId, Target};
 use crate::state::{EntryState, Floor, Job, JobState, SessionState, Trouble, Try, TryState};
@@ -81,6 +81,7 @@ pub fn is_wanted(floor: &Floor, action: &Action) -> bool {
         | Action::PlanAction(PlanAction { job, .. })
         | Action::RunStep(RunStep { job, .. })
         | Action::VerifyStep(VerifyStep { job, .. })
+        | Action::ReadAnswer(ReadAnswer { job, .. })
         | Action::OpenPr { job, .. }
         | Action::RunCi { job: Some(job), purpose: CiPurpose::Head, .. } => waits_for(floor, *job, action),
         // Another follows in a while, and one at the session's end: nothing has to wait for this one.
@@ -124,6 +125,7 @@ pub(in crate::step) fn waits_for(floor: &Floor, job: crate::ids::JobId, action: 
         | (Action::PushBranch { .. }, JobState::Pushing { .. }) => true,
         (Action::PlanAction(_), JobState::Preparing) => job.action.is_none(),
         (Action::RunStep(step), _) => floor.awaits_step(step.run, &step.step, step.attempt),
+        (Action::ReadAnswer(read), _) => floor.awaits_step(read.run, &read.step, read.attempt),
         (Action::VerifyStep(claim), _) => floor.awaits_step(claim.run, &claim.step, claim.attempt),
         (Action::OpenPr { head, .. }, JobState::Pushing { .. }) => job.head.as_ref() == Some(head),
         (Action::RunCi { run, .. }, JobState::Checking { run: expected, .. }) => run == expected,

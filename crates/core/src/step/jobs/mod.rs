@@ -9,7 +9,6 @@
 //! - A job knows its agents only by epoch: a session of another epoch changes nothing in it.
 
 mod checks;
-mod circles;
 mod deadline;
 mod finish;
 mod heads;

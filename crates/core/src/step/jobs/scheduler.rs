@@ -2,9 +2,9 @@
 //! happen: the second sees the first's job.
 
 use super::Jobs;
-use super::circles::Circles;
 use super::overlap::overlap;
 use super::recovery::OpenPulls;
+use crate::circles::Circles;
 use crate::effect::{Action, PlanAction};
 use crate::event::NoteKind;
 use crate::ids::{Assignment, IssueNumber, JobId, ProjectName, Role, branch_for};

@@ -10,6 +10,7 @@
 //! - A run that is not over has a deadline, of its own or its job's.
 
 mod actions;
+mod answers;
 mod asked;
 mod end;
 mod schedules;

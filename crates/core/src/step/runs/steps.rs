@@ -148,7 +148,7 @@ impl Turn<'_> {
     }
 
     /// The step is done: the next may begin, and an agent that waits for that is told.
-    fn step_succeeded(&mut self, number: RunNumber, id: JobId, step: &StepId) {
+    pub(super) fn step_succeeded(&mut self, number: RunNumber, id: JobId, step: &StepId) {
         let there = self.job(id).is_some_and(|job| job.session.is_some());
         self.advance(number);
         let Some(run) = self.floor.runs.get(&number).filter(|_| there) else { return };
@@ -172,24 +172,28 @@ impl Turn<'_> {
         };
         self.seen(epoch);
         let note = head(&neutralise(note), NOTE_BYTES_MAX);
-        let Some((id, role, issue, verify)) = self.floor.runs.get(&number).and_then(|run| {
+        let Some((id, role, issue, verify, answer)) = self.floor.runs.get(&number).and_then(|run| {
             let job = self.job(run.job()?)?;
-            Some((job.id, job.role, job.issue(), run.step(step)?.1.verify.clone()))
+            let step = run.step(step)?.1;
+            Some((job.id, job.role, job.issue(), step.verify.clone(), step.answer))
         }) else {
             return;
         };
-        let verify = verify.filter(|_| !skip);
+        let (verify, answer) = (verify.filter(|_| !skip), answer.filter(|_| !skip));
         let mut attempt = 0;
         self.set_step(number, step, |record| {
             record.attempts += 1;
             attempt = record.attempts;
             record.note = note;
-            record.state = match (skip, &verify) {
+            record.state = match (skip, verify.is_some() || answer.is_some()) {
                 (true, _) => StepState::Skipped,
-                (false, None) => StepState::Done,
-                (false, Some(_)) => StepState::Claimed { attempt },
+                (false, false) => StepState::Done,
+                (false, true) => StepState::Claimed { attempt },
             };
         });
+        if let Some(answer) = answer {
+            return self.read_answer((number, step, attempt), (id, role, epoch), answer);
+        }
         match verify {
             Some(verify) => {
                 let project = self.floor.runs.get(&number).map(|run| run.project.clone());
@@ -218,13 +222,26 @@ impl Turn<'_> {
         }
         let Some(id) = self.floor.runs.get(&number).and_then(Run::job) else { return };
         let outcome::StepVerified { there, why } = seen;
-        let state = if *there { StepState::Done } else { StepState::Open };
-        self.set_step(number, step, |record| record.state = state);
-        if *there {
-            return self.step_succeeded(number, id, step);
+        match there {
+            true => {
+                self.set_step(number, step, |record| record.state = StepState::Done);
+                self.step_succeeded(number, id, step);
+            }
+            false => self.not_so((number, step, attempt), id, why, &agents::step_not_verified(step, why)),
         }
+    }
+
+    /// A step that its agent claimed is open again, and the agent is told why; a few times.
+    pub(super) fn not_so(
+        &mut self,
+        (number, step, attempt): (RunNumber, &StepId, u32),
+        id: JobId,
+        why: &str,
+        told: &str,
+    ) {
+        self.set_step(number, step, |record| record.state = StepState::Open);
         match attempt < CLAIMS_MAX {
-            true => self.tell(id, &agents::step_not_verified(step, why)),
+            true => self.tell(id, told),
             false => {
                 self.end_run(number, RunResult::Failed, &reasons::step_never_verified(step, attempt, why));
             }
@@ -291,7 +308,12 @@ impl Turn<'_> {
         true
     }
 
-    fn set_step(&mut self, number: RunNumber, step: &StepId, change: impl FnOnce(&mut StepRecord)) {
+    pub(super) fn set_step(
+        &mut self,
+        number: RunNumber,
+        step: &StepId,
+        change: impl FnOnce(&mut StepRecord),
+    ) {
         let now = self.now;
         let Some(run) = self.floor.run_mut(number) else { return };
         let Some(at) = run.recipe.steps.iter().position(|known| known.id == *step) else { return };

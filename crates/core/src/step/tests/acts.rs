@@ -70,7 +70,7 @@ impl Scene {
     }
 
     fn acted(&mut self, issue: u64) -> &mut Self {
-        self.answer("act", Outcome::Acted(outcome::Acted { issue: IssueNumber(issue) }))
+        self.answer("act", Outcome::Acted(outcome::Acted { issue: IssueNumber(issue), made: vec![] }))
     }
 }
 

@@ -36,6 +36,7 @@ fn supervision() -> Recipe {
         run,
         timeout: None,
         verify: None,
+        answer: None,
     };
     let collect = labelled(&["shopfloor", "health", "--check"]);
     Recipe {

@@ -30,6 +30,7 @@ pub(super) fn part(name: &str, needs: &[&str]) -> Part {
         run: None,
         timeout: None,
         verify: None,
+        answer: None,
     }
 }
 

@@ -131,6 +131,9 @@ fn steps(source: &Source<'_>, formula: &Formula) -> Checked {
         match &step.run {
             Some(argv) => {
                 command(source, formula, &here("run"), argv)?;
+                if step.answer.is_some() {
+                    return wrong("answer", "a command answers nobody", "remove the line");
+                }
                 if step.verify.is_some() {
                     return wrong(
                         "verify",
@@ -144,6 +147,13 @@ fn steps(source: &Source<'_>, formula: &Formula) -> Checked {
                     "timeout",
                     "only a command has a `timeout`",
                     "remove the line: `timeout` at the top says how long a run may take",
+                );
+            }
+            None if step.verify.is_some() && step.answer.is_some() => {
+                return wrong(
+                    "verify",
+                    "an answer is looked at by the factory itself",
+                    "remove one of `verify` and `answer`",
                 );
             }
             None if step.description.trim().is_empty() && step.title.trim().is_empty() => {

@@ -216,6 +216,7 @@ pub fn fill(
             },
             timeout: step.timeout.map(|timeout| timeout.0),
             verify: step.verify.clone(),
+            answer: step.answer,
         });
     }
     let files = formula.context.files.iter().map(|pattern| filler.text("a context file", pattern));

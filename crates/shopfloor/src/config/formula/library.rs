@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The formulas that come with the program.
-const BUILT_IN: [(&str, &str); 5] = [
+const BUILT_IN: [(&str, &str); 6] = [
     ("action", include_str!("built_in/action.toml")),
+    ("gardener", include_str!("built_in/gardener.toml")),
     ("planner", include_str!("built_in/planner.toml")),
     ("predictor", include_str!("built_in/predictor.toml")),
     ("supervisor", include_str!("built_in/supervisor.toml")),

@@ -28,6 +28,7 @@ use super::source::Source;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shopfloor_core::ids::{FormulaName, Role, StepId};
+use shopfloor_core::recipe::AnswerKind;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -128,6 +129,15 @@ pub struct FormulaStep {
     /// is `run-` and the run's number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<String>,
+    /// For a step of the agent's: what it leaves as its answer, which the factory reads when the agent says that the step
+    /// is done. "groom": what is to become of issues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "answers")]
+    pub answer: Option<AnswerKind>,
+}
+
+fn answers(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": ["string", "null"], "enum": ["groom", null] })
 }
 
 impl Formula {

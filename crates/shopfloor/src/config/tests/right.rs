@@ -97,6 +97,7 @@ fn every_key_reaches_its_place() {
             trouble_after: Policy::default().trouble_after,
             health: WorkLimits { review: minutes(7), ..WorkLimits::default() },
             machine: Policy::default().machine,
+            groom: shopfloor_core::groom::Limits::default(),
             roles: [
                 (Role::DEV, Rights { max_changes: 0, ..Rights::of(Role::DEV) }),
                 ("predictor".parse().unwrap(), predictor()),

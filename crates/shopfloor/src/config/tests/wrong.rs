@@ -595,7 +595,7 @@ fn what_a_role_may_is_in_words_that_there_are() {
 shopfloor.toml:6:25: in `roles.dev.may`: unknown value "issue.crate"
   6 | may = ["issue.comment", "issue.crate"]
     |                         ^^^^^^^^^^^^^
-  hint: did you mean `issue.create`? valid values here: issue.create, issue.comment, issue.label, issue.close, vault.request, question.ask"#,
+  hint: did you mean `issue.create`? valid values here: issue.create, issue.comment, issue.label, issue.close, issue.edit, vault.request, question.ask"#,
     );
     check_section(
         "[roles.dev]\nmaximum = 5\n",

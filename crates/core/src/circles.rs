@@ -8,25 +8,36 @@ use crate::state::Floor;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The open issues, and what each waits for.
-type Graph<'a> = BTreeMap<IssueNumber, &'a [IssueNumber]>;
+pub(crate) type Graph<'a> = BTreeMap<IssueNumber, &'a [IssueNumber]>;
 
 /// The open issues of a project that are in circles.
-pub(super) struct Circles<'a> {
+pub(crate) struct Circles<'a> {
     open: Graph<'a>,
     /// The knot that each issue of a circle is in: all issues of a knot wait for one another.
     knots: BTreeMap<IssueNumber, usize>,
 }
 
 impl<'a> Circles<'a> {
-    pub(super) fn of(floor: &'a Floor, project: &ProjectName) -> Circles<'a> {
+    pub(crate) fn of(floor: &'a Floor, project: &ProjectName) -> Circles<'a> {
         let open = floor.issues.iter().filter(|issue| issue.open && issue.project == *project);
         let open: Graph<'a> = open.map(|issue| (issue.number, issue.deps.as_slice())).collect();
+        Circles::among(open)
+    }
+
+    pub(crate) fn among(open: Graph<'a>) -> Circles<'a> {
         let knots = Search::knots(&open);
         Circles { open, knots }
     }
 
+    /// One issue of each circle: the first.
+    pub(crate) fn firsts(&self) -> Vec<IssueNumber> {
+        let mut seen = BTreeSet::new();
+        let mut first = |(issue, knot): (&IssueNumber, &usize)| seen.insert(*knot).then_some(*issue);
+        self.knots.iter().filter_map(&mut first).collect()
+    }
+
     /// The shortest path by which an issue waits for itself, itself first.
-    pub(super) fn through(&self, issue: IssueNumber) -> Option<Vec<IssueNumber>> {
+    pub(crate) fn through(&self, issue: IssueNumber) -> Option<Vec<IssueNumber>> {
         let knot = self.knots.get(&issue)?;
         let mut before: BTreeMap<IssueNumber, IssueNumber> = BTreeMap::new();
         let mut next = VecDeque::from([issue]);
@@ -153,8 +164,7 @@ mod tests {
 
     fn circles<'a>(all: &'a [(u64, Vec<IssueNumber>)]) -> Circles<'a> {
         let open: Graph<'a> = all.iter().map(|(n, deps)| (IssueNumber(*n), deps.as_slice())).collect();
-        let knots = Search::knots(&open);
-        Circles { open, knots }
+        Circles::among(open)
     }
 
     fn graph(all: &[(u64, &[u64])]) -> Vec<(u64, Vec<IssueNumber>)> {
