@@ -1,7 +1,7 @@
 //! What is said of a floor's health: to people, in the day's journal, and to the supervisor's agent.
 
 use super::{count, span};
-use crate::health::{Finding, FindingKey, Priority, Remedy};
+use crate::health::{Finding, FindingKey, Remedy};
 use crate::ids::{Epoch, RunNumber};
 use crate::state::{Known, Letter, RunResult};
 use crate::text::{fence, one_line};
@@ -147,15 +147,4 @@ pub fn briefing(unexplained: &[&Known], letters: &[&Letter]) -> String {
 
 pub fn nothing_for_an_agent() -> &'static str {
     "nothing is left to look into, and nobody has written"
-}
-
-/// What a priority says.
-pub fn priority(priority: Priority) -> &'static str {
-    match priority {
-        Priority::P0 => "the machine is about to fail",
-        Priority::P1 => "the machine soon will",
-        Priority::P2 => "the factory, or something in it, has stopped",
-        Priority::P3 => "something gets on worse than it should",
-        Priority::P4 => "housekeeping",
-    }
 }

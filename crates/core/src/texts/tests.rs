@@ -976,7 +976,7 @@ fn key(name: &str) -> crate::health::FindingKey {
 
 #[test]
 fn health_page() {
-    use crate::health::{Priority, Remedy};
+    use crate::health::Remedy;
     let (disk, runs) = (found("disk"), Remedy::CancelChecks { runs: vec![RunId(3), RunId(4)] });
     let letter = Letter {
         number: 3,
@@ -1006,6 +1006,5 @@ fn health_page() {
         run_entry(RunNumber(4), RunResult::Done, "The disk is full of logs."),
         briefing(&[&disk], &[&letter]),
         nothing_for_an_agent(),
-        priority(Priority::P2),
     );
 }
