@@ -71,8 +71,15 @@ pub struct FlakyStep {
 pub struct Stale {
     pub open: usize,
     pub stale: usize,
-    /// The oldest of them, and for how many days nobody has touched each.
-    pub issues: Vec<(IssueNumber, u64)>,
+    /// The oldest of them.
+    pub issues: Vec<StaleIssue>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct StaleIssue {
+    pub issue: IssueNumber,
+    /// For how many days nobody has touched it.
+    pub days: u64,
 }
 
 /// Something worth a look.
@@ -214,14 +221,10 @@ fn flaky(checks: &[CheckRun]) -> Vec<FlakyStep> {
 
 fn stale(records: &Records) -> Stale {
     let days = |issue: &OpenIssue| records.now.since(issue.touched).as_secs() / (24 * 3600);
-    let mut old: Vec<(IssueNumber, u64)> = records
-        .issues
-        .iter()
-        .map(|issue| (issue.number, days(issue)))
-        .filter(|(_, days)| *days >= STALE_DAYS)
-        .collect();
+    let aged = records.issues.iter().map(|issue| StaleIssue { issue: issue.number, days: days(issue) });
+    let mut old: Vec<StaleIssue> = aged.filter(|issue| issue.days >= STALE_DAYS).collect();
     let stale = old.len();
-    old.sort_by_key(|(number, days)| (std::cmp::Reverse(*days), *number));
+    old.sort_by_key(|old| (std::cmp::Reverse(old.days), old.issue));
     old.truncate(NAMED_MAX);
     Stale { open: records.issues.len(), stale, issues: old }
 }

@@ -116,7 +116,7 @@ fn issues_that_nobody_touches_are_stale() {
     let mut issues: Vec<OpenIssue> = (1..=3).map(|n| issue(n, "Old", 14 + n as u32)).collect();
     issues.push(issue(4, "New", 13));
     let found = Trends::of(&Records { issues: issues.clone(), ..records() });
-    let oldest = (IssueNumber(3), 17);
+    let oldest = StaleIssue { issue: IssueNumber(3), days: 17 };
     assert_eq!(
         (found.stale_issues.open, found.stale_issues.stale, found.stale_issues.issues[0]),
         (4, 3, oldest)

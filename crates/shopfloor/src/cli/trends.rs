@@ -3,7 +3,7 @@
 use super::{CliError, CliResult, Context, Exit, output};
 use clap::Args;
 use shopfloor_core::text::one_line;
-use shopfloor_core::trends::{DAYS_DEFAULT, DAYS_MAX};
+use shopfloor_core::trends::{DAYS_DEFAULT, DAYS_MAX, StaleIssue};
 use shopfloor_desk::view::trends::TrendsView;
 
 /// Show where things are going: checks, agents, issues, the machine; with the numbers
@@ -55,8 +55,8 @@ fn print(shown: &TrendsView) {
         output::line(format!("flaky     {step}: {} times red on a commit that is green", flaky.flakes));
     }
     let stale = &found.stale_issues;
-    let oldest: Vec<String> =
-        stale.issues.iter().map(|(issue, days)| format!("#{issue} for {days} days")).collect();
+    let of = |old: &StaleIssue| format!("#{} for {} days", old.issue, old.days);
+    let oldest: Vec<String> = stale.issues.iter().map(of).collect();
     let oldest = if oldest.is_empty() { String::new() } else { format!(": {}", oldest.join(", ")) };
     output::line(format!("stale     {} of {} open issues{oldest}", stale.stale, stale.open));
     for notable in &found.notable {
