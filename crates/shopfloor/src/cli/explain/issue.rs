@@ -87,7 +87,7 @@ pub(super) fn print_job(floor: &Floor, job: &Job) {
             output::timestamp(deadline)
         ));
     }
-    if let Some(reason) = &job.reason {
+    if let Some(reason) = job.reason.as_ref().filter(|reason| !reason.is_empty()) {
         output::line(format!("  reason: {}", one_line(reason, 300)));
     }
     let session = output::or_dash(shown.session.as_deref());
