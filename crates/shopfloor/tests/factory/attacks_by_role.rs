@@ -325,7 +325,7 @@ head -n 1 answer >> "$said"
         &lines[..2],
         &[
             ("question ask Which colour? --option red --option blue", 0, "its answer comes as a message"),
-            ("question ask And which size?", 1, "is open"),
+            ("question ask And which size?", 1, "is still open"),
         ],
     );
     assert_eq!(floor.json(&["questions"]).1, Value::Array(vec![]));

@@ -437,9 +437,9 @@ def go():
         print("reached", b"", flush=True)
 go()
 if len(sys.argv) == 1:
-    os.execve(sys.executable, ["python3", sys.argv[0], "e1"], {"SHOPFLOOR_PANE": "@FLOOR@/tmux.sock:dev-sample-1-e1"})
+    os.execve("/usr/bin/python3", ["python3", sys.argv[0], "e1"], {"SHOPFLOOR_PANE": "@FLOOR@/tmux.sock:dev-sample-1-e1"})
 if sys.argv[1] == "e1":
-    os.execve(sys.executable, ["python3", sys.argv[0], "e999"], {"SHOPFLOOR_PANE": "@FLOOR@/tmux.sock:dev-sample-1-e999"})
+    os.execve("/usr/bin/python3", ["python3", sys.argv[0], "e999"], {"SHOPFLOOR_PANE": "@FLOOR@/tmux.sock:dev-sample-1-e999"})
 "#;
 
 /// What a run has `shopfloor` do is done where the floor is, and in a folder where its agent has put what it likes.
@@ -461,6 +461,7 @@ fn a_runs_command_is_led_nowhere() {
         site.accept();
         let plants =
             format!("ln -s '{}' way.toml\nshopfloor step done plant\nshopfloor inbox wait\n", to.display());
+        std::fs::create_dir_all(site.home().join("bin")).expect("a folder");
         std::fs::write(program(&site), plants).expect("written");
         daemon(&site);
         site.ok(&["formula", "run", "tidy"]);
