@@ -41,6 +41,7 @@ pub fn check() -> Res<()> {
     }
     wrong.extend(unlisted(&pages));
     wrong.extend(named::missing(&root, "ARCHITECTURE.md")?);
+    wrong.extend(named::unmapped(&root, "ARCHITECTURE.md", "crates/core/src")?);
     if wrong.is_empty() { Ok(()) } else { Err(format!("the documents are wrong\n  {}", wrong.join("\n  "))) }
 }
 

@@ -71,6 +71,11 @@ impl Layout {
         self.root.join("ports.lock")
     }
 
+    /// How the machine was, now and then.
+    pub fn samples(&self) -> PathBuf {
+        self.root.join("machine.json")
+    }
+
     /// Held by the daemon for as long as it lives.
     pub fn daemon_lock(&self) -> PathBuf {
         self.root.join("daemon.lock")
@@ -165,6 +170,11 @@ impl Layout {
     /// What anybody who works in a tree must be able to write: its files and its repository.
     pub fn written_by(&self, tree: &Tree) -> [PathBuf; 2] {
         [self.tree(tree), self.repository(tree)]
+    }
+
+    /// What the supervisor wrote down, a file a day.
+    pub fn diary(&self) -> PathBuf {
+        self.root.join("health")
     }
 
     /// All projects' folders.

@@ -20,6 +20,7 @@ pub mod ci;
 pub mod escalations;
 pub mod forge;
 pub mod git;
+pub mod health;
 pub mod host;
 pub mod jail;
 pub mod layout;

@@ -1,9 +1,10 @@
 //! What agents have the factory do on their project's forge, with commands: as data, before it is allowed, counted and
 //! done.
 
-use crate::capability::Capability;
+use crate::capability::{Capability, Rights};
 use crate::digest::Digest;
 use crate::ids::{ActId, Assignment, IssueNumber, JobId, ProjectName, QuestionId, Role};
+use crate::label::Label;
 use crate::text::{neutralise, one_line};
 use crate::texts::reasons;
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,23 @@ impl Act {
             Act::Comment { issue, text } => Act::Comment { issue, text: plain(&text) },
             other => other,
         }
+    }
+
+    /// As the factory does it for a role: with the labels that are not up to the agent. Twice is the same as once.
+    pub fn dressed(mut self, rights: &Rights) -> Act {
+        if let Act::CreateIssue { labels, .. } = &mut self {
+            let missing: Vec<String> =
+                rights.always.iter().filter(|label| !labels.contains(*label)).cloned().collect();
+            labels.extend(missing);
+        }
+        self
+    }
+
+    /// The issue that is there and is to be worked on from now on: that is as much as making one.
+    pub fn begins(&self) -> Option<IssueNumber> {
+        let Act::Label { issue, add, .. } = self else { return None };
+        let begins = |label: &String| [Label::Backlog, Label::Action].iter().any(|l| l.as_str() == label);
+        add.iter().any(begins).then_some(*issue)
     }
 
     /// The issue that it is about; `None`: it makes one.
@@ -137,14 +155,20 @@ pub enum Refusal {
     Lacks(Role, Capability),
     /// Its role may not touch that label.
     Label(Role, String),
+    /// Its role may close issues, and not that one.
+    Closes(Role, IssueNumber),
     /// It has made so many issues; it has done so much else.
     Issues(u32),
     Changes(u32),
     /// There is such an issue already; `None`: it is being made.
     Like(Option<IssueNumber>, String),
+    /// It is a prediction, from which nothing is to follow, and nobody has said why.
+    NoReason(IssueNumber),
     /// It has another question, or has asked so many.
     Asks(QuestionId),
     Questions(u32),
+    /// It has asked the vault for so much.
+    Requests(u32),
     Empty,
     TooLong(usize),
 }
@@ -152,7 +176,7 @@ pub enum Refusal {
 impl Refusal {
     /// Whether it is a person's to do or to allow; the rest is for the agent to put right, or to leave.
     pub fn needs_person(&self) -> bool {
-        matches!(self, Refusal::Lacks(..) | Refusal::Label(..))
+        matches!(self, Refusal::Lacks(..) | Refusal::Label(..) | Refusal::Closes(..))
     }
 }
 
@@ -181,6 +205,34 @@ mod tests {
         let hidden = Act::Comment { issue: IssueNumber(1), text: "<\u{200b}!-- x".into() };
         let Act::Comment { text, .. } = hidden.clean() else { panic!("it is another") };
         assert_eq!(text, "&lt;!-- x");
+    }
+
+    #[test]
+    fn the_factory_puts_on_the_labels_that_are_not_up_to_the_agent() {
+        let rights = Rights::of(Role::PREDICTOR);
+        let made = |labels: &[&str]| Act::CreateIssue {
+            title: "Disk".into(),
+            body: "It fills.".into(),
+            labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+            deps: vec![],
+        };
+        let dressed = made(&[]).dressed(&rights);
+        assert_eq!(dressed, made(&["prediction/unreviewed"]));
+        assert_eq!(dressed.clone().dressed(&rights).key(), dressed.key());
+        assert_eq!(made(&["prediction/unreviewed"]).dressed(&rights), dressed);
+        assert_eq!(made(&["a"]).dressed(&Rights::of(Role::DEV)), made(&["a"]));
+    }
+
+    #[test]
+    fn to_have_an_issue_worked_on_is_to_begin_it() {
+        let label = |add: &[&str], remove: &[&str]| {
+            let list = |labels: &[&str]| labels.iter().map(|label| (*label).to_owned()).collect();
+            Act::Label { issue: IssueNumber(7), add: list(add), remove: list(remove) }.begins()
+        };
+        assert_eq!(label(&["prediction/actioned", "backlog"], &[]), Some(IssueNumber(7)));
+        assert_eq!(label(&["action"], &[]), Some(IssueNumber(7)));
+        assert_eq!(label(&["prediction/backlog"], &["backlog"]), None);
+        assert_eq!(Act::Close { issue: IssueNumber(7) }.begins(), None);
     }
 
     #[test]

@@ -93,10 +93,23 @@ pub struct Rights {
     pub may: BTreeSet<Capability>,
     /// The labels that it may put on issues, and take off.
     pub labels: BTreeSet<String>,
-    /// How many issues it may add.
+    /// Labels that every issue it adds has, whatever it asks for: the factory puts them on.
+    #[serde(default)]
+    pub always: BTreeSet<String>,
+    /// It may close only issues with one of these labels; none: any, if it may close issues at all.
+    #[serde(default)]
+    pub closes: BTreeSet<String>,
+    /// Whether what its runs change in the repository goes the way of any change; if not, it is kept and goes no further.
+    #[serde(default = "yes")]
+    pub lands: bool,
+    /// How many issues it may add, or have begun that are there.
     pub max_issues: u32,
     /// How many comments, changes of labels, and issues closed, all together.
     pub max_changes: u32,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// Enough for whoever means well, and no flood.
@@ -108,6 +121,8 @@ const MAX_CHANGES: u32 = 50;
 const PLANS: [&str; 6] =
     [UNREVIEWED, WATCHED, ACTIONED, VISION, Label::Backlog.as_str(), Label::Action.as_str()];
 const SORTS: [&str; 2] = [Label::Underspecified.as_str(), Label::TechDebt.as_str()];
+/// What a planner may close: it decides about predictions, and people about the rest.
+const PREDICTIONS: [&str; 3] = [UNREVIEWED, WATCHED, ACTIONED];
 
 impl Rights {
     /// What a role may unless the configuration says otherwise. A developer reports what it finds, and may ask; each of
@@ -125,9 +140,16 @@ impl Rights {
             Role::PLANNER => (&[CreateIssue, CommentIssue, LabelIssue, CloseIssue], &PLANS, FILED_MAX),
             _ => (&[], &[], MAX_ISSUES),
         };
+        // What it finds is a prediction until somebody has looked at it, and it does nothing else.
+        let always: &[&str] = if role == Role::PREDICTOR { &[UNREVIEWED] } else { &[] };
+        let closes: &[&str] = if role == Role::PLANNER { &PREDICTIONS } else { &[] };
+        let words = |of: &[&str]| of.iter().map(|word| (*word).to_owned()).collect();
         Rights {
             may: may.iter().copied().collect(),
-            labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+            labels: words(labels),
+            always: words(always),
+            closes: words(closes),
+            lands: role != Role::PREDICTOR,
             max_issues,
             max_changes: MAX_CHANGES,
         }
@@ -162,6 +184,15 @@ mod tests {
             assert!(Capability::OF_ALL.iter().all(|capability| rights.allow(*capability)), "{role}");
             assert!(!Capability::GRANTED.iter().any(|capability| rights.allow(*capability)), "{role}");
         }
+        let predictor = Rights::of(Role::PREDICTOR);
+        assert!(predictor.always.contains(UNREVIEWED) && !predictor.lands && predictor.may.len() == 1);
+        let stored: Rights = serde_json::from_str(r#"{"may":[],"labels":[],"max_issues":1,"max_changes":1}"#)
+            .expect("as it was stored before");
+        assert!(stored.always.is_empty() && stored.closes.is_empty() && stored.lands);
+        assert!(
+            Rights::of(Role::PLANNER).closes.contains(ACTIONED)
+                && Rights::of(Role::GARDENER).closes.is_empty()
+        );
         let dev = Rights::of(Role::DEV);
         assert!(dev.allow(Capability::CreateIssue) && !dev.allow(Capability::LabelIssue));
         assert!(dev.labels.is_empty(), "it starts nothing");

@@ -12,6 +12,10 @@ const PHRASES: [&str; 2] = ["depends on", "blocked by"];
 
 /// The issues that `body` depends on: each once, in ascending order.
 pub fn parse(body: &str) -> Vec<IssueNumber> {
+    // Most texts refer to nothing.
+    if !body.contains('#') {
+        return Vec::new();
+    }
     let body = without_comments(body);
     let mut found = Vec::new();
     let mut fence: Option<(char, usize)> = None;

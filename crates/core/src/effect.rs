@@ -9,6 +9,7 @@
 //! different lanes proceed side by side.
 
 mod fire;
+mod health;
 mod lane;
 pub mod outcome;
 mod subject;
@@ -16,6 +17,7 @@ mod tidy;
 mod told;
 
 pub use fire::{Fire, Fired};
+pub use health::{CheckHealth, EndStray, RecordHealth};
 pub(crate) use lane::tidy_lane;
 pub use outcome::{
     AgentTrouble, BuiltLanding, CiReport, CiVerdict, FollowUp, Outcome, ProcessId, Review, Taken, Verdict,
@@ -488,6 +490,12 @@ pub enum Action {
     /// Carry out what the vault was asked for: at most once for each attempt, whatever happens in the meantime.
     Fire(Fire),
     Tidy(Tidy),
+    /// Look at the machine and at a project's work.
+    CheckHealth(CheckHealth),
+    /// Put that on record.
+    RecordHealth(RecordHealth),
+    /// End a session that nobody knows.
+    EndStray(EndStray),
     /// Take in the user's own commits on their primary branch.
     TakeCheckout {
         project: ProjectName,

@@ -4,7 +4,7 @@ mod asked;
 mod note;
 mod page;
 
-pub use asked::{Accepter, BranchAsk, RunAsk, StepSaid, TryAsk, VaultAsk, Word};
+pub use asked::{Accepter, BranchAsk, HealthAck, RunAsk, StepSaid, TryAsk, VaultAsk, Word};
 pub use note::{Note, NoteKind};
 pub use page::{Observation, Page, Seen};
 
@@ -270,6 +270,25 @@ pub enum Event {
         request: RequestNumber,
         word: Word,
     },
+    /// A person wants the machine and a project looked at now, and what is found remedied.
+    CheckupAsked {
+        project: ProjectName,
+    },
+    /// A person does not want to hear of a finding for a while.
+    HealthAcked {
+        project: ProjectName,
+        ack: HealthAck,
+    },
+    HealthUnacked {
+        project: ProjectName,
+        ack: HealthAck,
+    },
+    /// A person writes to a project's supervisor.
+    SupervisorTold {
+        project: ProjectName,
+        text: String,
+        by: String,
+    },
     /// Somebody wants to know whether a branch would land.
     TryAsked {
         project: ProjectName,
@@ -389,6 +408,10 @@ impl Event {
                 | Event::SchedulePaused { .. }
                 | Event::ScheduleResumed { .. }
                 | Event::VaultDecided { .. }
+                | Event::CheckupAsked { .. }
+                | Event::HealthAcked { .. }
+                | Event::HealthUnacked { .. }
+                | Event::SupervisorTold { .. }
                 | Event::TryAsked { .. }
                 | Event::TryDropped { .. }
                 | Event::QueuePaused { .. }

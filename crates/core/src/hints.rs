@@ -104,7 +104,10 @@ fn beginning(text: &str) -> &str {
 }
 
 fn is_between(c: char) -> bool {
-    c.is_whitespace() || "`'\"()[]{}<>,;|*".contains(c)
+    let mark = |c| {
+        matches!(c, '`' | '\'' | '"' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | ',' | ';' | '|' | '*')
+    };
+    c.is_whitespace() || mark(c)
 }
 
 /// `#N` at the beginning of a text.
@@ -118,10 +121,14 @@ fn number(text: &str) -> Option<u64> {
 
 /// The word as a path in the repository, if it looks like one.
 fn path(word: &str) -> Option<&str> {
+    // Most words have neither.
+    if !word.bytes().any(|byte| matches!(byte, b'.' | b'/')) {
+        return None;
+    }
     // `src/a.rs:12:5` is about a line of the file.
     let word = word.split(':').next()?;
     let word = word.strip_prefix("./").unwrap_or(word).trim_end_matches(['.', '!', '?']);
-    let plain = |c: char| c.is_alphanumeric() || "_-./+@".contains(c);
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+' | '@');
     let good = !word.is_empty()
         && word.len() <= PATH_CHARS_MAX
         && !word.starts_with(['/', '-', '@'])

@@ -290,6 +290,12 @@ pub fn branch_for(issue: IssueNumber) -> String {
     format!("fix/issue-{issue}")
 }
 
+/// The issue whose own branch that is.
+pub fn issue_of(branch: &str) -> Option<IssueNumber> {
+    let issue = branch.strip_prefix("fix/issue-")?.parse().ok().map(IssueNumber)?;
+    (branch_for(issue) == branch).then_some(issue)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 //! one from `shopfloor.toml`; the core never reads a file.
 
 use crate::capability::Rights;
+use crate::health::{MachineLimits, WorkLimits};
 use crate::ids::{Role, Target};
 use crate::protected;
 use serde::{Deserialize, Serialize};
@@ -197,6 +198,9 @@ pub struct Policy {
     pub escalate_after: Duration,
     /// How long something may keep failing before people are asked to look.
     pub trouble_after: Duration,
+    /// From when on something is found of its work, and of the machine, on the whole floor.
+    pub health: WorkLimits,
+    pub machine: MachineLimits,
     /// Variables that the project's configuration passes on and the floor does not grant.
     pub withheld: Vec<String>,
     /// What the agents of a role may do; of a role that is not named, what is usual.
@@ -297,6 +301,8 @@ impl Default for Policy {
             renotify_after: 360 * MINUTE,
             escalate_after: 1440 * MINUTE,
             trouble_after: 240 * MINUTE,
+            health: WorkLimits::default(),
+            machine: MachineLimits::default(),
             withheld: Vec::new(),
             roles: BTreeMap::new(),
             actions: false,

@@ -50,6 +50,19 @@ impl Protected {
     }
 }
 
+/// The planner's own notes: they run nothing and grant nothing, and only the next planner reads them.
+const NOTES: &str = ".shopfloor/planner/";
+
+/// What of the protected files that a planner's run changes still needs a person. Its notes do not; whoever else changes
+/// them would tell the planner what to have worked on, so for everybody else they stay protected. If files may have been
+/// left out of the list, all of it stands.
+pub fn of_a_planner(files: Vec<String>) -> Vec<String> {
+    if files.len() >= NAMED_MAX {
+        return files;
+    }
+    files.into_iter().filter(|file| !(file.starts_with(NOTES) && file.ends_with(".md"))).collect()
+}
+
 const INTERPRETERS: [&str; 12] =
     ["sh", "bash", "dash", "zsh", "python", "python3", "node", "deno", "bun", "ruby", "perl", "source"];
 const ENDINGS: [&str; 8] = [".sh", ".bash", ".py", ".rb", ".pl", ".js", ".mjs", ".ts"];
@@ -94,6 +107,26 @@ mod tests {
     fn covers(patterns: &[&str], path: &str) -> bool {
         let owned: Vec<String> = patterns.iter().map(|p| (*p).to_owned()).collect();
         Protected::new(&owned).unwrap().covers(path)
+    }
+
+    #[test]
+    fn a_planner_writes_its_notes_without_a_person_and_nothing_else() {
+        let left = |files: &[&str]| of_a_planner(files.iter().map(|file| (*file).to_owned()).collect());
+        let notes = [".shopfloor/planner/MEMORY.md", ".shopfloor/planner/journal/2026-11-19.md"];
+        assert_eq!(left(&notes), [""; 0]);
+        for other in [
+            ".shopfloor/formulas/planner.toml",
+            ".shopfloor/planner",
+            ".shopfloor/planner/run.sh",
+            ".shopfloor/planner2/x.md",
+            "AGENTS.md",
+            "sub/.shopfloor/planner/x.md",
+        ] {
+            assert_eq!(left(&[notes[0], other]), [other]);
+        }
+        // Fifty notes hide what is not named any more.
+        let many: Vec<String> = (0..NAMED_MAX).map(|n| format!("{NOTES}{n}.md")).collect();
+        assert_eq!(of_a_planner(many.clone()), many);
     }
 
     #[test]

@@ -33,6 +33,9 @@ pub struct Floor {
     pub schedules: Table<Schedule>,
     pub conducts: Table<Conduct>,
     pub requests: Table<Request>,
+    pub health: Table<Health>,
+    /// Made from the issues; not stored.
+    pub backlog: Backlog,
 }
 
 macro_rules! record {
@@ -54,7 +57,9 @@ macro_rules! record {
 }
 
 mod ask;
+pub(crate) mod backlog;
 mod conduct;
+mod health;
 mod heard;
 mod hold;
 mod job;
@@ -63,10 +68,12 @@ mod pin;
 mod pull;
 mod queue;
 mod record;
+mod refusals;
 mod run;
 mod schedule;
 mod session;
 mod shelf;
+mod spent;
 mod stack;
 mod staff;
 mod timer;
@@ -76,7 +83,9 @@ mod urgency;
 mod vault;
 
 pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
+pub use backlog::Backlog;
 pub use conduct::{Conduct, Deed, DeedEnd, Query};
+pub use health::{Ack, Health, Known, Letter, REMEDIES_MAX};
 pub use heard::Heard;
 pub use hold::{Held, Hold, Pause};
 pub use job::{
@@ -91,6 +100,7 @@ pub use queue::{
     StoodOn, TrialRun, Who,
 };
 pub use record::{Rework, WorkPhase, WorkRecord};
+pub use refusals::Refusals;
 pub use run::{Run, RunResult, RunState, StepRecord, StepState, Task};
 pub use schedule::{Came, LastTime, OnMissed, Planning, Postponed, Schedule, SchedulePlan, Spent};
 pub use session::{
@@ -98,6 +108,7 @@ pub use session::{
     Stops, VerdictDuty,
 };
 pub use shelf::{Shelf, Shelvable};
+pub use spent::{Cost, Tokens};
 pub use staff::{Found, Outage, Staff};
 pub use timer::{Due, Mute, Timer};
 pub use tries::{Try, TryState};
@@ -122,6 +133,8 @@ pub struct Counters {
     pub acts: u64,
     #[serde(default)]
     pub requests: u64,
+    #[serde(default)]
+    pub letters: u64,
 }
 record!(Counters, "counters", Numbers, (), |_| (), |_| "all".into());
 
@@ -150,6 +163,9 @@ pub struct Project {
     /// What is failing now and being retried.
     #[serde(default)]
     pub troubles: Vec<Trouble>,
+    /// Who asked for what needs a person.
+    #[serde(default)]
+    pub refusals: Refusals,
 }
 record!(Project, "project", Projects, ProjectName, |p| p.name.clone(), |k| k.to_string());
 

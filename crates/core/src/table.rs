@@ -22,11 +22,13 @@ pub struct Table<R: Record> {
     rows: BTreeMap<R::Key, R>,
     touched: BTreeSet<R::Key>,
     shelved: Vec<R>,
+    /// What changed, by whomever, since somebody last asked. `None`: nobody has.
+    moved: Option<BTreeSet<R::Key>>,
 }
 
 impl<R: Record> Default for Table<R> {
     fn default() -> Self {
-        Table { rows: BTreeMap::new(), touched: BTreeSet::new(), shelved: Vec::new() }
+        Table { rows: BTreeMap::new(), touched: BTreeSet::new(), shelved: Vec::new(), moved: None }
     }
 }
 
@@ -39,18 +41,24 @@ impl<R: Record> Table<R> {
     pub fn edit(&mut self, _: R::Owner, key: &R::Key) -> Option<&mut R> {
         let row = self.rows.get_mut(key)?;
         self.touched.insert(key.clone());
+        if let Some(moved) = &mut self.moved {
+            moved.insert(key.clone());
+        }
         Some(row)
     }
 
     pub fn put(&mut self, _: R::Owner, record: R) {
         let key = record.key();
         self.touched.insert(key.clone());
-        self.rows.insert(key, record);
+        self.place(key, record);
     }
 
     pub fn remove(&mut self, _: R::Owner, key: &R::Key) -> Option<R> {
         let row = self.rows.remove(key)?;
         self.touched.insert(key.clone());
+        if let Some(moved) = &mut self.moved {
+            moved.insert(key.clone());
+        }
         Some(row)
     }
 
@@ -86,7 +94,7 @@ impl<R: Record> Table<R> {
     pub fn take_down(&mut self, record: R) {
         let key = record.key();
         self.touched.insert(key.clone());
-        self.rows.insert(key, record);
+        self.place(key, record);
     }
 
     /// What was touched since the last call: the key as stored, and the record unless removed.
@@ -97,13 +105,40 @@ impl<R: Record> Table<R> {
 
     /// Puts a stored record in place without touching it.
     pub fn load(&mut self, record: R) {
-        self.rows.insert(record.key(), record);
+        self.place(record.key(), record);
+    }
+
+    fn place(&mut self, key: R::Key, record: R) {
+        if let Some(moved) = &mut self.moved {
+            moved.insert(key.clone());
+        }
+        self.rows.insert(key, record);
     }
 
     /// Forgets the records stored under these keys, without touching them.
     pub fn unload(&mut self, key_texts: &BTreeSet<String>) {
-        if !key_texts.is_empty() {
-            self.rows.retain(|key, _| !key_texts.contains(&R::key_text(key)));
+        if key_texts.is_empty() {
+            return;
         }
+        self.rows.retain(|key, _| {
+            let stays = !key_texts.contains(&R::key_text(key));
+            if !stays {
+                if let Some(moved) = &mut self.moved {
+                    moved.insert(key.clone());
+                }
+            }
+            stays
+        });
+    }
+
+    /// The keys of what was changed, put in place or removed since the last call, by a step or by whoever loads rows.
+    /// `None` at the first call: it may be anything.
+    pub(crate) fn take_moved(&mut self) -> Option<BTreeSet<R::Key>> {
+        self.moved.replace(BTreeSet::new())
+    }
+
+    /// The same, without taking them.
+    pub(crate) fn moved(&self) -> Option<&BTreeSet<R::Key>> {
+        self.moved.as_ref()
     }
 }

@@ -170,13 +170,22 @@ impl TryFrom<String> for Payload {
 
 /// Whether it consists of characters that people see.
 fn is_seen(value: &Value) -> bool {
-    let seen = |text: &str| neutralise(text) == text;
+    let seen = |text: &str| neutralise(text) == text && !text.chars().any(looks_like_nothing);
     match value {
         Value::String(text) => seen(text),
         Value::Array(items) => items.iter().all(is_seen),
         Value::Object(members) => members.iter().all(|(name, member)| seen(name) && is_seen(member)),
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }
+}
+
+/// A space that is none of the usual, or a letter without a shape: what people read would not be what is run.
+fn looks_like_nothing(c: char) -> bool {
+    const BLANK: [char; 9] = [
+        '\u{034f}', '\u{115f}', '\u{1160}', '\u{17b4}', '\u{17b5}', '\u{180e}', '\u{2800}', '\u{3164}',
+        '\u{ffa0}',
+    ];
+    (c.is_whitespace() && ![' ', '\n', '\t'].contains(&c)) || BLANK.contains(&c)
 }
 
 fn too_long() -> String {
@@ -203,6 +212,15 @@ mod tests {
 
     fn payload(text: &str) -> Payload {
         text.to_owned().try_into().expect("a payload")
+    }
+
+    #[test]
+    fn what_looks_like_nothing_or_like_another_space_is_no_payload() {
+        for hidden in ["\u{2800}", "\u{3164}", "\u{3000}", "\u{a0}", "\u{2003}", "\u{200b}"] {
+            let text = format!(r#"{{"version": "1{hidden}2"}}"#);
+            assert!(Payload::try_from(text).is_err(), "{hidden:?}");
+        }
+        assert!(Payload::try_from("{\"version\": \"one two\"}".to_owned()).is_ok());
     }
 
     #[test]

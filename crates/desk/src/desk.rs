@@ -121,7 +121,7 @@ impl Desk {
     /// What the floor's store keeps of the past.
     pub fn archive(&self) -> Result<StoreArchive> {
         self.existing()?;
-        Ok(StoreArchive(self.backend.clone()))
+        Ok(StoreArchive { backend: self.backend.clone(), layout: self.layout.clone() })
     }
 
     /// Gives back the room of what was removed from the store. Nobody can write meanwhile: for whoever holds the floor.

@@ -19,7 +19,7 @@ use shopfloor_core::liveness::{
     Evidence, Fact, HookEvent, Process, Source, StartSource, StatuslineFact, What,
 };
 use shopfloor_core::runtime::{Meaning, Reading, RuntimeSpec, screen};
-use shopfloor_core::state::WorkPhase;
+use shopfloor_core::state::{Tokens, WorkPhase};
 use shopfloor_core::time::Time;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -259,6 +259,11 @@ impl Dossier {
             What::Statusline(line) => line.cost_micros,
             _ => None,
         }
+    }
+
+    /// What its client has used, as its log says.
+    pub fn tokens(&self) -> Option<Tokens> {
+        self.log.tokens()
     }
 
     /// Empties the spool once all of it was read and it has grown. After a crash in between, it is read again

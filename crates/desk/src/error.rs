@@ -1,6 +1,7 @@
 //! What went wrong, what to do about it, and the exit code: for whoever asked, by whatever means.
 
 use shopfloor_core::ids::InvalidName;
+use shopfloor_core::recipe::NOTHING_TO_DO;
 use shopfloor_engine::ports::{Final, PortError, PortResult};
 use shopfloor_store::StoreError;
 use shopfloor_store::ci::CiError;
@@ -18,10 +19,12 @@ pub enum Exit {
     Busy = 5,
     /// Only a person can continue it.
     NeedsPerson = 6,
+    /// There is nothing to do, and nothing is wrong, as commands of formulas say it: the run is over.
+    NothingToDo = NOTHING_TO_DO as isize,
 }
 
 impl Exit {
-    const ALL: [Exit; 7] = [
+    const ALL: [Exit; 8] = [
         Exit::Fine,
         Exit::Failed,
         Exit::Usage,
@@ -29,6 +32,7 @@ impl Exit {
         Exit::NoSuchThing,
         Exit::Busy,
         Exit::NeedsPerson,
+        Exit::NothingToDo,
     ];
 
     /// What a program's exit code says.

@@ -91,6 +91,13 @@ impl Mirror {
                 self.records.insert(name, record.updated_at);
             }
         }
+        // What is on the shelf does not change there; it is looked at anew when it is taken down.
+        if self.agents.len() > floor.agents.len() {
+            self.agents.retain(|name, _| floor.agents.get(name).is_some());
+        }
+        if self.records.len() > floor.records.len() {
+            self.records.retain(|name, _| floor.records.get(name).is_some());
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! simulated is what runs.
 
 use crate::commit::Engine;
-use crate::dispatch::{Checks, TROUBLE_AFTER, backoff, runnable};
+use crate::dispatch::{Checks, TROUBLE_AFTER, backoff, runnable, serve};
 use crate::perform::{Attempt, attempt};
 use crate::ports::Ports;
 use crate::ports::forge::{Changes, Resync};
@@ -64,8 +64,8 @@ const FORGE_CALLS_MAX: usize = 4;
 /// How much may be under way at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Capacity {
-    /// Runs of checks.
-    pub checks: usize,
+    /// Runs of checks. Without it: more than any project's merge queue can use, so that none can hold up pull requests.
+    pub checks: Option<usize>,
     /// Tasks, runs of checks included.
     pub tasks: usize,
 }
@@ -86,6 +86,8 @@ pub struct Conductor<S> {
     busy: BTreeSet<String>,
     /// Runs of checks under way, by project.
     checks: BTreeMap<ProjectName, usize>,
+    /// How many runs of checks had begun when a project's last one did.
+    served: BTreeMap<ProjectName, u64>,
     /// Whose forge is to be read, and when.
     reading: Reading,
     /// When a deferred effect is due.
@@ -101,6 +103,7 @@ impl<S: Store> Conductor<S> {
             capacity,
             busy: BTreeSet::new(),
             checks: BTreeMap::new(),
+            served: BTreeMap::new(),
             reading: Reading::default(),
             effect_due: None,
             only: None,
@@ -166,8 +169,8 @@ impl<S: Store> Conductor<S> {
             Some(Only::Tidying) => outbox.retain(|effect| matches!(*effect.action, Action::Tidy(_))),
             None => {}
         }
-        let free = self.capacity.checks.saturating_sub(self.checks.values().sum());
-        let checks = Checks { free, running: self.checks.clone() };
+        let free = self.check_slots().saturating_sub(self.checks.values().sum());
+        let checks = Checks { free, running: self.checks.clone(), served: self.served.clone() };
         let floor = self.engine.floor();
         let dispatch = runnable(outbox, &self.busy, now, checks, |action| floor.urgency(action));
         self.effect_due = dispatch.wake;
@@ -181,10 +184,17 @@ impl<S: Store> Conductor<S> {
             self.busy.insert(effect.action.lane());
             if let Action::RunCi { project, .. } = &*effect.action {
                 *self.checks.entry(project.clone()).or_default() += 1;
+                serve(&mut self.served, project);
             }
             tasks.push(Task::Perform(Box::new(effect)));
         }
         Ok(tasks)
+    }
+
+    /// Runs of checks at once, as the projects are now.
+    fn check_slots(&self) -> usize {
+        let slots = self.engine.floor().projects.iter().map(|project| project.policy.merge_slots);
+        self.capacity.checks.map_or_else(|| slots.max().unwrap_or(1) + 1, |most| most.max(1))
     }
 
     /// Whether so many calls to a project's forge are under way that another has to wait: a call that hangs

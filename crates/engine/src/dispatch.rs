@@ -41,6 +41,14 @@ pub struct Checks {
     pub free: usize,
     /// How many are under way, by project.
     pub running: BTreeMap<ProjectName, usize>,
+    /// When each project's last one began, counted in runs.
+    pub served: BTreeMap<ProjectName, u64>,
+}
+
+/// A project's run begins: it is the last to have been served.
+pub fn serve(served: &mut BTreeMap<ProjectName, u64>, project: &ProjectName) {
+    let last = served.values().max().copied().unwrap_or_default();
+    served.insert(project.clone(), last + 1);
 }
 
 /// `outbox` is oldest first. `busy` are the lanes with an effect under way; `urgency` ranks runs of checks.
@@ -72,20 +80,24 @@ pub fn runnable(
 }
 
 impl Checks {
-    /// First what is urgent and about to land; then each project in its turn; within a project the most
-    /// urgent run, and of equally urgent ones the oldest. No project's crowd keeps another waiting.
+    /// First what is urgent and about to land; then each project in its turn, whoever was served longest ago first,
+    /// also if there are more projects than slots; within a project the most urgent run, and of equally urgent ones the
+    /// oldest. No project's crowd keeps another waiting.
     fn shared_out(mut self, mut waiting: Vec<(Urgency, OutboxEffect)>) -> Vec<OutboxEffect> {
         let mut now = Vec::new();
         while now.len() < self.free && !waiting.is_empty() {
             let running = |q: &OutboxEffect| q.action.project().and_then(|p| self.running.get(p)).copied();
+            let served = |q: &OutboxEffect| q.action.project().and_then(|p| self.served.get(p)).copied();
             let turn = |(urgency, effect): &(Urgency, OutboxEffect)| {
-                (*urgency != Urgency::UrgentTrial, running(effect).unwrap_or(0), *urgency)
+                let urgent = *urgency == Urgency::UrgentTrial;
+                (!urgent, running(effect).unwrap_or(0), served(effect).filter(|_| !urgent), *urgency)
             };
             // `min_by_key` takes the first of equals: the oldest.
             let next = (0..waiting.len()).min_by_key(|at| turn(&waiting[*at])).unwrap_or(0);
             let (_, effect) = waiting.remove(next);
             if let Some(project) = effect.action.project() {
                 *self.running.entry(project.clone()).or_default() += 1;
+                serve(&mut self.served, project);
             }
             now.push(effect);
         }
@@ -185,12 +197,40 @@ mod tests {
                 outbox.clone(),
                 &BTreeSet::new(),
                 Time(5),
-                Checks { free, running },
+                Checks { free, running, ..Checks::default() },
                 urgency,
             ))
         };
         assert_eq!(begun(4, &[]), [101, 151, 1, 102]);
         assert_eq!(begun(3, &[("p", 2), ("r", 1)]), [1, 151, 2]);
+    }
+
+    /// One slot becomes free at a time, and there are more projects than slots.
+    #[test]
+    fn projects_take_turns_at_the_next_free_slot() {
+        let mut waiting: Vec<OutboxEffect> = (101..130).map(check).collect();
+        waiting.extend((31..40).map(|id| check_of("q", id)));
+        waiting.extend((41..50).map(|id| check_of("r", id)));
+        let (mut running, mut served, mut order) = (Vec::new(), BTreeMap::new(), Vec::new());
+        while order.len() < 9 {
+            let mut by_project: BTreeMap<ProjectName, usize> = BTreeMap::new();
+            for project in &running {
+                *by_project.entry(ProjectName::clone(project)).or_default() += 1;
+            }
+            let checks = Checks { free: 2 - running.len(), running: by_project, served: served.clone() };
+            let begun = super::runnable(waiting.clone(), &BTreeSet::new(), Time(5), checks, urgency).now;
+            for effect in begun {
+                let project = effect.action.project().unwrap().clone();
+                serve(&mut served, &project);
+                order.push(project.to_string());
+                running.push(project);
+                waiting.retain(|other| other.id != effect.id);
+            }
+            // The older of the two is done.
+            running.remove(0);
+        }
+        // Two runs of each have begun of any six; trials are not in the way of other projects' heads.
+        assert_eq!(order, ["p", "q", "r", "p", "q", "r", "p", "q", "r"]);
     }
 
     #[test]

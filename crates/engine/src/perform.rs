@@ -10,7 +10,7 @@ use crate::ports::{
 use crate::proof::{MergedProof, QueueLock, RescueProof};
 use crate::pull;
 use shopfloor_core::effect::outcome;
-use shopfloor_core::effect::{Action, AgentTrouble, Outcome, PlanAction, StartSession, Tidy};
+use shopfloor_core::effect::{Action, AgentTrouble, EndStray, Outcome, PlanAction, StartSession, Tidy};
 use shopfloor_core::forge::Subject;
 use shopfloor_core::ids::{Assignment, Duty, Epoch, PrNumber, ProjectName, Role, Sha, staff_and};
 use shopfloor_core::planner::TrialId;
@@ -73,6 +73,18 @@ fn perform(ports: &Ports, action: &Action) -> PortResult<Outcome> {
             let text = ports.forges.of(project)?.issue_text(*issue)?;
             let what = ports.schedules.action(project, &text)?;
             Ok(Outcome::RunPlanned(outcome::RunPlanned { next: None, what }))
+        }
+        Action::CheckHealth(order) => {
+            let measured = Box::new(ports.health.measure(&order.project)?);
+            Ok(Outcome::HealthChecked(outcome::HealthChecked { measured }))
+        }
+        Action::RecordHealth(record) => {
+            ports.health.record(record)?;
+            Ok(Outcome::Done)
+        }
+        // As any session is ended: its work is kept before, and once more after.
+        Action::EndStray(EndStray { stray, .. }) => {
+            end_session(ports, &Tree::of_job(&stray.project, stray.role, stray.assignment), stray.epoch)
         }
         Action::RunStep(step) => {
             let tree = Tree::of_run(&step.project, step.role, step.run, step.issue);
@@ -290,6 +302,7 @@ pub fn tidy(ports: &Ports, order: &Tidy) -> PortResult<outcome::Tidied> {
     let logs = ports.ci.prune(order)?;
     let mut notices = ports.notices.prune(order)?;
     notices += ports.vault.prune(order)?;
+    notices += ports.health.prune(order)?;
     let rescues = ports.workspace.prune_rescues(order)?;
     let packed = ports.workspace.keep_up(order)?;
     Ok(outcome::Tidied { rescues, sessions, logs, notices, kept, packed })

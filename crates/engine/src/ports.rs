@@ -13,9 +13,10 @@ use crate::proof::{MergedProof, QueueLock, RescueProof};
 use shopfloor_core::effect::outcome::{Amount, Packed, Pruned, RunPlanned, StepRan, StepVerified};
 use shopfloor_core::effect::{
     BuiltLanding, ChainEntry, ChainLink, CiAbout, CiPurpose, CiReport, CommandEnd, CommitSource, Conflict,
-    EntryBranch, Fire, Fired, LandedEntry, LandingStep, MovedBranch, PlanRun, PlannedRun, ProcessId, Review,
-    RunStep, StartSession, Taken, Telling, Tidy, VerifyStep,
+    EntryBranch, Fire, Fired, LandedEntry, LandingStep, MovedBranch, PlanRun, PlannedRun, ProcessId,
+    RecordHealth, Review, RunStep, StartSession, Taken, Telling, Tidy, VerifyStep,
 };
+use shopfloor_core::health::Measured;
 use shopfloor_core::ids::{
     Assignment, EntryId, Epoch, IssueNumber, JobId, MessageId, PrNumber, ProjectName, Role, RunId, RunNumber,
     Sha, Target,
@@ -455,6 +456,16 @@ pub trait Schedules: Send + Sync {
     fn action(&self, project: &ProjectName, text: &IssueText) -> PortResult<PlannedRun>;
 }
 
+/// How the machine and a project's surroundings are, and the records of that.
+pub trait Health: Send + Sync {
+    /// Starts nothing, and waits for nobody for long.
+    fn measure(&self, project: &ProjectName) -> PortResult<Measured>;
+    /// Puts it on record, once however often it is asked for.
+    fn record(&self, record: &RecordHealth) -> PortResult<()>;
+    /// Deletes old records, as far as `tidy` allows.
+    fn prune(&self, tidy: &Tidy) -> PortResult<Amount>;
+}
+
 /// What a run of a formula does by itself: commands, without a shell, in the run's worktree.
 pub trait Steps: Send + Sync {
     /// Runs a step's command to its end, or answers as it ended. What a crash left of it is ended first.
@@ -512,6 +523,7 @@ pub struct Ports {
     pub agents: Arc<dyn Agents>,
     pub steps: Arc<dyn Steps>,
     pub schedules: Arc<dyn Schedules>,
+    pub health: Arc<dyn Health>,
     pub escalations: Arc<dyn Escalations>,
     pub notices: Arc<dyn Notices>,
     pub vault: Arc<dyn Vault>,

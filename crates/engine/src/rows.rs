@@ -68,6 +68,7 @@ fn take_touched(floor: &mut Floor) -> Vec<Row> {
     collect(&mut floor.schedules, &mut rows);
     collect(&mut floor.conducts, &mut rows);
     collect(&mut floor.requests, &mut rows);
+    collect(&mut floor.health, &mut rows);
     rows
 }
 
@@ -162,6 +163,7 @@ pub fn load(floor: &mut Floor, rows: Vec<Row>) -> StoreResult<()> {
             "schedule" => place(&mut floor.schedules, rows)?,
             "conduct" => place(&mut floor.conducts, rows)?,
             "request" => place(&mut floor.requests, rows)?,
+            "health" => place(&mut floor.health, rows)?,
             other => return Err(StoreError::Corrupt(format!("unknown kind of row {other:?}"))),
         }
     }

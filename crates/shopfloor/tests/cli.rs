@@ -32,5 +32,7 @@ mod questions;
 mod queue;
 #[path = "cli/reference.rs"]
 mod reference;
+#[path = "cli/seams.rs"]
+mod seams;
 #[path = "cli/settings.rs"]
 mod settings;

@@ -31,6 +31,8 @@ mod daemon;
 mod doctor_agents;
 #[path = "factory/floor.rs"]
 mod floor;
+#[path = "factory/foresight.rs"]
+mod foresight;
 #[path = "factory/freeze.rs"]
 mod freeze;
 #[path = "factory/gc.rs"]
@@ -114,6 +116,8 @@ mod stories;
 mod storm;
 #[path = "factory/strict.rs"]
 mod strict;
+#[path = "factory/supervisor.rs"]
+mod supervisor;
 #[path = "factory/targets.rs"]
 mod targets;
 #[path = "factory/terminals.rs"]

@@ -35,8 +35,10 @@ pub fn rights(policy: &mut Policy, seed: u64) {
         let may = Capability::GRANTED.into_iter().filter(|_| rng.permille(700)).collect();
         let labels = LABELS[..2].iter().filter(|_| rng.permille(600)).map(|label| (*label).to_owned());
         let labels = labels.collect();
-        let rights =
-            Rights { may, labels, max_issues: rng.below(3) as u32, max_changes: rng.below(4) as u32 };
+        let always = LABELS[1..2].iter().filter(|_| rng.permille(200)).map(|label| (*label).to_owned());
+        let always = always.collect();
+        let (max_issues, max_changes) = (rng.below(3) as u32, rng.below(4) as u32);
+        let rights = Rights { may, labels, always, closes: [].into(), lands: true, max_issues, max_changes };
         policy.roles.insert(role, rights);
     }
 }
@@ -53,6 +55,9 @@ impl World {
             return Some(self.some_question(epoch, floor));
         }
         let act = self.some_deed().clean();
+        if act.begins().is_some() && may_act(floor, epoch, &act) == Ok(None) {
+            self.saw("agent has an issue begun");
+        }
         let what = match may_act(floor, epoch, &act) {
             Ok(None) => "act asked for",
             Ok(Some(_)) => "act asked for again",
@@ -87,6 +92,11 @@ impl World {
                 Act::CreateIssue { title, body, labels: self.some_labels(), deps: vec![] }
             }
             5..=6 => Act::Comment { issue, text: format!("{} things", self.deeds.below(3)) },
+            // To have one worked on, which counts as making one.
+            7 if self.deeds.permille(300) => match self.of_an_agent() {
+                Some(issue) => Act::Label { issue, add: vec![LABELS[0].to_owned()], remove: vec![] },
+                None => Act::Comment { issue, text: "Nothing to begin".into() },
+            },
             7..=8 => {
                 // What people want is left as it is; what the role may not touch is asked for all the same.
                 let mut add = self.some_labels();

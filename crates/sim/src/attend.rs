@@ -190,6 +190,7 @@ impl Attendant {
             confidence: Confidence::High,
             context_percent: Some(10),
             cost_micros: None,
+            tokens: None,
             dialog: glance.dialog.clone(),
             question: glance.question.clone(),
         };

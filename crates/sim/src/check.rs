@@ -3,6 +3,7 @@
 mod acts;
 mod bounds;
 mod heads;
+mod health;
 mod landing;
 mod people;
 mod pull_reviews;
@@ -125,6 +126,7 @@ impl Checker {
         self.reviews_of_pulls_are_only_that(world, floor, outbox);
         self.runs_are_carried_out_once(world, floor);
         self.the_vault_is_kept(world, floor, outbox);
+        self.health_is_looked_after(world, floor, outbox);
     }
 
     /// 7: what may work later is waited for. It ends no job and no entry.

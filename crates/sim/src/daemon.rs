@@ -56,7 +56,7 @@ pub struct Daemon {
     pub out: Vec<(Duration, Arrival)>,
 }
 
-const CAPACITY: Capacity = Capacity { checks: 4, tasks: 12 };
+const CAPACITY: Capacity = Capacity { checks: Some(4), tasks: 12 };
 
 impl Daemon {
     pub fn start(engine: Engine<CrashingStore>, worlds: Worlds) -> Self {

@@ -2,6 +2,7 @@
 
 mod asks;
 mod branches;
+mod health;
 mod pulls;
 pub mod runs;
 mod targets;
@@ -76,6 +77,8 @@ pub enum Whim {
     AskVault,
     DecideInVault,
     EditVault,
+    /// Acknowledges what the supervisor found, writes to it, or has it look.
+    LookAfterHealth,
     /// Looks at what is waiting for a person, and sometimes acts.
     LookAround,
 }
@@ -279,6 +282,7 @@ impl World {
             Whim::AskVault => return Some(self.ask_vault(project, floor)),
             Whim::DecideInVault => return self.decide_in_vault(project, floor),
             Whim::EditVault => self.edit_vault(),
+            Whim::LookAfterHealth => return Some(self.look_after_health(project, floor)),
             Whim::LookAround => return self.look_around(project, floor),
         }
         None

@@ -243,6 +243,12 @@ pub fn whims(world: &mut World) -> Vec<(Time, Whim)> {
             }
         }
     }
+    if world.nerves.permille(400) {
+        for _ in 0..world.nerves.range(2, 8) {
+            let at = now + Duration::from_secs(world.nerves.below(20 * 3600));
+            plan.push((at, Whim::LookAfterHealth));
+        }
+    }
     for look in [1, 3, 5, 8, 12, 20, 30, 40, 55] {
         plan.push((hours(look, rng), Whim::LookAround));
         if rng.permille(120) {

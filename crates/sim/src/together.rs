@@ -47,6 +47,7 @@ pub fn of_project<'f>(floor: &'f Floor, worlds: &Worlds, project: &ProjectName) 
         runs: |row| row.project == *project;
         schedules: |row| row.project == *project;
         requests: |row| row.project == *project;
+        health: |row| row.project.as_ref().is_none_or(|of| of == project);
     }
     Cow::Owned(own)
 }

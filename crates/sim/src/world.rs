@@ -7,6 +7,7 @@ use crate::agents::Proc;
 use crate::client::Client;
 use crate::forge::ForgeModel;
 use crate::git::{Git, Patch};
+use crate::ports::health::Diary;
 use crate::ports::schedules::Timetable;
 use crate::ports::steps::Commands;
 use crate::ports::vault::Shots;
@@ -64,6 +65,8 @@ pub enum Mutation {
     RunsStepsAgain,
     /// Forgets that what the vault was asked for was begun.
     ForgetsTheFire,
+    /// An entry of the supervisor's journal that is there is written again.
+    WritesEntriesTwice,
 }
 
 /// How rough the world is, per 1,000 port calls.
@@ -152,12 +155,16 @@ pub struct World {
     /// The commands of runs.
     pub commands: Commands,
     pub timetable: Timetable,
+    /// What the supervisor put on record.
+    pub diary: Diary,
     /// What the vault was asked for.
     pub shots: Shots,
     /// What people want carried out is drawn from here: the other draws of a seed stay what they were.
     pub wishes: Rng,
     /// And what agents have done with commands.
     pub deeds: Rng,
+    /// And how the machine is, and what people make of that.
+    pub nerves: Rng,
     /// What was escalated: for which job, why, and about what.
     pub escalated: BTreeSet<(JobId, String, String)>,
     /// Worktrees in which the setup was run, how often, and the port of each.
@@ -235,9 +242,11 @@ impl World {
             escalated: BTreeSet::new(),
             commands: Commands::default(),
             timetable: Timetable::default(),
+            diary: Diary::default(),
             shots: Shots::default(),
             wishes: Rng::new(seed ^ 0xf0_4111a),
             deeds: Rng::new(seed ^ 0xdeed),
+            nerves: Rng::new(seed ^ 0x4ea1),
             set_up: BTreeMap::new(),
             setup_fails: None,
             finished: BTreeMap::new(),

@@ -129,7 +129,7 @@ fn waits(full: bool, fails: u32) {
     let kept = MemoryStore::default();
     let store = Filling { inner: kept.clone(), commits: 0, full, fails };
     let options = RunnerOptions {
-        capacity: Capacity { checks: 1, tasks: 1 },
+        capacity: Capacity { checks: Some(1), tasks: 1 },
         until: Until::Never,
         clock: || Time(1),
         warn: |_| {

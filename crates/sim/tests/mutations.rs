@@ -76,6 +76,11 @@ fn a_fire_that_is_begun_again_is_caught() {
 }
 
 #[test]
+fn an_entry_of_the_supervisors_journal_that_is_there_twice_is_caught() {
+    check(Mutation::WritesEntriesTwice, "4 effects are idempotent");
+}
+
+#[test]
 fn a_second_pull_request_is_caught() {
     check(Mutation::SecondPr, "4 effects are idempotent");
 }

@@ -206,6 +206,12 @@ pub trait Store: Send {
     /// All rows of one kind that are on the shelf.
     fn shelf_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>>;
 
+    /// Whether there is such a row, at hand or on the shelf.
+    fn is_kept(&mut self, kind: &str, key: &str) -> StoreResult<bool> {
+        let at_hand = self.rows_of(&[(kind, key)])?.iter().any(|row| row.doc.is_some());
+        Ok(at_hand || self.shelf_of_kind(kind)?.iter().any(|row| row.key == key))
+    }
+
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed>;
 
     /// The whole outbox, oldest first.
@@ -264,6 +270,10 @@ impl<S: Store + ?Sized> Store for Box<S> {
 
     fn shelf_of_kind(&mut self, kind: &str) -> StoreResult<Vec<Row>> {
         (**self).shelf_of_kind(kind)
+    }
+
+    fn is_kept(&mut self, kind: &str, key: &str) -> StoreResult<bool> {
+        (**self).is_kept(kind, key)
     }
 
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {

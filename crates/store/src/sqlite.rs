@@ -112,6 +112,15 @@ impl Store for SqliteStore {
         shelf::read_kind(&self.conn, kind)
     }
 
+    fn is_kept(&mut self, kind: &str, key: &str) -> StoreResult<bool> {
+        // One statement: a row that moves from one table to the other is in one of the two.
+        let mut query = self.conn.prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM state WHERE kind = ?1 AND key = ?2)
+                 OR EXISTS (SELECT 1 FROM shelf WHERE kind = ?1 AND key = ?2)",
+        )?;
+        Ok(query.query_row([kind, key], |row| row.get(0))?)
+    }
+
     fn commit(&mut self, commit: &Commit) -> StoreResult<Committed> {
         if commit.entries.is_empty() {
             return Err(StoreError::NoEntry);
@@ -176,13 +185,19 @@ impl Store for SqliteStore {
     }
 
     fn last_notes(&mut self, filter: &NoteFilter, limit: usize) -> StoreResult<Vec<JournalEntry>> {
+        // A statement for each filter: a condition that holds for no filter as well could not use the index.
+        let (from, of_project, of_issue) = match (&filter.project, filter.issue) {
+            (Some(_), Some(_)) => ("journal INDEXED BY journal_of_issue", "project = ?3", "issue = ?4"),
+            (Some(_), None) => ("journal NOT INDEXED", "project = ?3", "?4 IS NULL"),
+            (None, Some(_)) => ("journal NOT INDEXED", "?3 IS NULL", "issue = ?4"),
+            (None, None) => ("journal NOT INDEXED", "?3 IS NULL", "?4 IS NULL"),
+        };
         // By time as well as by position: clocks may step back, so neither implies the other.
-        let mut query = self.conn.prepare_cached(
-            "SELECT seq, at, kind, project, issue, text, body FROM journal
-             WHERE seq > ?1 AND at >= ?2 AND kind <> 'event'
-               AND (?3 IS NULL OR project = ?3) AND (?4 IS NULL OR issue = ?4)
+        let mut query = self.conn.prepare_cached(&format!(
+            "SELECT seq, at, kind, project, issue, text, body FROM {from}
+             WHERE seq > ?1 AND at >= ?2 AND kind <> 'event' AND {of_project} AND {of_issue}
              ORDER BY seq DESC LIMIT ?5",
-        )?;
+        ))?;
         let args = params![
             to_sql(filter.after.0),
             to_sql(filter.since.0),
@@ -392,6 +407,9 @@ fn meaning(error: rusqlite::Error) -> StoreError {
 fn io_error(doing: &str, path: &Path, error: &std::io::Error) -> StoreError {
     StoreError::Io(format!("{doing} {}: {error}", path.display()))
 }
+
+#[cfg(all(test, feature = "count"))]
+mod asked;
 
 #[cfg(test)]
 mod tests {

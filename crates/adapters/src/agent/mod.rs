@@ -3,10 +3,10 @@
 //! A session's folder (`sessions/eN`) holds its prompt, its inbox bell and a reviewer's result. Its name in
 //! tmux follows from its assignment and its epoch, so whatever runs is found again after any crash.
 
+mod badge;
 mod check;
 pub mod client;
 pub mod codex;
-mod grant;
 pub mod hooks;
 mod jailed;
 mod json_file;
@@ -24,9 +24,9 @@ pub mod through;
 pub mod transcript;
 pub mod trust;
 
+pub use badge::Badge;
+pub(crate) use badge::random;
 pub use check::files as mending_files;
-pub use grant::Grant;
-pub(crate) use grant::random;
 pub use key::{KeyCommand, known as known_keys};
 pub use mcp::Mcp;
 
@@ -211,7 +211,7 @@ impl TmuxAgents {
         let name = tmux_name(start.role, &start.project, start.assignment, start.epoch);
         let folder = self.layout.session(start.epoch);
         make_folder(&scratch(&self.layout, start.epoch)).map_err(PortError::transient)?;
-        Grant::give(&self.layout, start.epoch, &start.project, start.role, start.assignment)
+        Badge::give(&self.layout, start.epoch, &start.project, start.role, start.assignment)
             .map_err(PortError::transient)?;
         let phase_file = self.phase_file(start);
         let cwd = PathBuf::from(&briefing.worktree);
@@ -343,7 +343,7 @@ impl Agents for TmuxAgents {
 
     fn end(&self, tree: &Tree, epoch: Epoch) -> PortResult<()> {
         self.tmux.end(&tree.session(epoch)).map_err(port_error)?;
-        Grant::take_back(&self.layout, epoch).map_err(PortError::transient)?;
+        Badge::take_back(&self.layout, epoch).map_err(PortError::transient)?;
         // Nobody is left to write it, and a successor begins with an empty one. Another floor with a project
         // of that name may have taken its place.
         if let Owner::Agent { role, assignment } = tree.owner {

@@ -1,9 +1,10 @@
-//! What clients write to their own logs of a conversation, line by line: turns that begin and end, and
-//! prompts that wait in a queue. An unknown line is ignored.
+//! What clients write to their own logs of a conversation, line by line: turns that begin and end,
+//! prompts that wait in a queue, and what requests have cost. An unknown line is ignored.
 
 use serde_json::Value;
 use shopfloor_core::liveness::TurnEnd;
 use shopfloor_core::runtime::ErrorKind;
+use shopfloor_core::state::Tokens;
 use shopfloor_core::time::Time;
 
 /// What a line of a log says about a turn.
@@ -69,6 +70,47 @@ pub fn parse_turns_line(line: &str) -> Option<(Time, TurnLine)> {
     Some((at, said))
 }
 
+/// What one line of a log says of tokens, and when it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Usage {
+    /// All of the conversation so far.
+    All(Tokens),
+    /// One request. A log may say so in several lines, each with its name.
+    Request { name: String, tokens: Tokens },
+}
+
+/// Of Codex's rollout file: it counts the whole conversation.
+pub fn parse_rollout_usage(line: &str) -> Option<(Time, Usage)> {
+    if !line.contains("\"token_count\"") {
+        return None;
+    }
+    let value: Value = serde_json::from_str(line).ok()?;
+    let all = value.pointer("/payload/info/total_token_usage")?;
+    let cached = number(all, "cached_input_tokens");
+    let input = number(all, "input_tokens").saturating_sub(cached);
+    let tokens = Tokens { input, output: number(all, "output_tokens"), cached };
+    Some((Time::parse_utc(value["timestamp"].as_str()?)?, Usage::All(tokens)))
+}
+
+/// Of Claude Code's log: each answer says what its request took.
+pub fn parse_turns_usage(line: &str) -> Option<(Time, Usage)> {
+    if !line.contains("\"output_tokens\"") {
+        return None;
+    }
+    let value: Value = serde_json::from_str(line).ok()?;
+    let message = value.get("message").filter(|_| value["type"] == "assistant")?;
+    let usage = message.get("usage")?;
+    let input = number(usage, "input_tokens").saturating_add(number(usage, "cache_creation_input_tokens"));
+    let cached = number(usage, "cache_read_input_tokens");
+    let tokens = Tokens { input, output: number(usage, "output_tokens"), cached };
+    let name = message["id"].as_str()?.to_owned();
+    Some((Time::parse_utc(value["timestamp"].as_str()?)?, Usage::Request { name, tokens }))
+}
+
+fn number(value: &Value, key: &str) -> u64 {
+    value[key].as_u64().unwrap_or(0)
+}
+
 /// What the client logs when a person presses Esc. A tool's output has another type.
 fn is_interruption(line: &Value) -> bool {
     let parts = line["message"]["content"].as_array();
@@ -125,6 +167,25 @@ mod tests {
             ]
         );
         assert_eq!(parse_rollout_line("not JSON", kind), None);
+    }
+
+    #[test]
+    fn a_log_tells_what_its_requests_took() {
+        let line = r#"{"timestamp":"2026-11-15T07:48:43.372Z","type":"event_msg","payload":{"type":"token_count",
+            "info":{"total_token_usage":{"input_tokens":1200,"cached_input_tokens":200,"output_tokens":40}}}}"#;
+        let line = line.replace('\n', "");
+        let (_, usage) = parse_rollout_usage(&line).expect("it says so");
+        assert_eq!(usage, Usage::All(Tokens { input: 1000, output: 40, cached: 200 }));
+        let line = r#"{"type":"assistant","isSidechain":false,"timestamp":"2026-11-15T07:43:20.438Z","message":{"id":"msg_1",
+            "usage":{"input_tokens":10,"cache_creation_input_tokens":5,"cache_read_input_tokens":900,"output_tokens":7}}}"#;
+        let line = line.replace('\n', "");
+        let (at, usage) = parse_turns_usage(&line).expect("it says so");
+        let tokens = Tokens { input: 15, output: 7, cached: 900 };
+        assert_eq!(usage, Usage::Request { name: "msg_1".into(), tokens });
+        assert_eq!(Some(at), Time::parse_utc("2026-11-15T07:43:20.438Z"));
+        for other in ["", "not JSON", r#"{"type":"user","message":{"content":"\"output_tokens\""}}"#] {
+            assert_eq!((parse_turns_usage(other), parse_rollout_usage(other)), (None, None));
+        }
     }
 
     #[test]

@@ -6,9 +6,11 @@
 //! - No link is followed.
 //! - Nothing that is there is believed: not an index, not an ignore file, not a time.
 
+use crate::git::index::Index;
 use crate::host::{clock, remove};
 use rustix::fs::{llistxattr, lremovexattr};
 use rustix::io::Errno;
+use shopfloor_core::ids::Sha;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, Metadata, Permissions};
@@ -35,19 +37,18 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Reads the output of `git ls-files --stage -z`; `None`: it is not that.
-    pub(super) fn parse(listed: &[u8]) -> Option<Files> {
+    /// What an index of a commit has; `None`: it is not that.
+    pub(super) fn of(index: &Index, commit: &Sha) -> Option<Files> {
         let mut files = Files::default();
-        for entry in listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
-            let tab = entry.iter().position(|byte| *byte == b'\t')?;
-            let kind = match entry.get(..6)? {
-                b"100644" => Kind::Plain,
-                b"100755" => Kind::Program,
-                b"120000" => Kind::Link,
-                b"160000" => Kind::Submodule,
+        for (path, mode) in index.files(commit)? {
+            let kind = match mode {
+                0o100_644 => Kind::Plain,
+                0o100_755 => Kind::Program,
+                0o120_000 => Kind::Link,
+                0o160_000 => Kind::Submodule,
                 _ => return None,
             };
-            let path = PathBuf::from(OsStr::from_bytes(&entry[tab + 1..]));
+            let path = PathBuf::from(OsStr::from_bytes(path));
             for above in path.ancestors().skip(1) {
                 if !files.folders.insert(above.to_owned()) {
                     break;

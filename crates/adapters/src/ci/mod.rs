@@ -10,4 +10,4 @@ pub(crate) mod step;
 mod trees;
 
 pub use log::last_step;
-pub use record::digest;
+pub use record::{digest, load_process};

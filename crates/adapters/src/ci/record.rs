@@ -69,7 +69,7 @@ pub(super) fn is_cancelled(folder: &Path) -> bool {
 }
 
 /// The process (and group leader) of the step that runs, or ran when the machine went down.
-pub(crate) fn load_process(folder: &Path) -> io::Result<Option<ProcessId>> {
+pub fn load_process(folder: &Path) -> io::Result<Option<ProcessId>> {
     load(&folder.join("process.json"))
 }
 

@@ -7,6 +7,7 @@
 
 use super::checkout::{Source, checkout, finish, git};
 use super::clean::{self, Files};
+use crate::git::index::Index;
 use crate::host::atomic::write_atomic;
 use crate::host::command;
 use crate::host::lock::FileLock;
@@ -88,10 +89,9 @@ impl TestTree {
         if !done(&["read-tree", commit.as_str()])? {
             return Ok(false);
         }
-        let listed = here(&["ls-files", "--stage", "-z"]).output()?;
-        let Some(files) = Files::parse(&listed.stdout).filter(|_| listed.status.success()) else {
-            return Ok(false);
-        };
+        // Git has just made it, where nothing was before.
+        let index = Index::read(&inside.join("index"), commit);
+        let Some(files) = index.and_then(|index| Files::of(&index, commit)) else { return Ok(false) };
         clean::clean(&self.place, &files)?;
         if files.has_named(".gitattributes") && !self.remove_converted(&files, path)? {
             return Ok(false);

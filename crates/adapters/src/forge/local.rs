@@ -19,7 +19,7 @@ use shopfloor_store::forge::{
     IssueSummary, NewIssue as NewIssueRow, NewPr as NewPrRow, NewReview as NewReviewRow, NewStatus, Pr,
     PrState, PrSummary, TITLE_CHARS_MAX,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The author of the factory's own comments.
@@ -100,8 +100,14 @@ impl Forge for LocalForge {
             changes.truncate(CHANGES_PAGE);
             let cursor =
                 changes.last().map_or_else(|| after.clone(), |last| Cursor::new(last.seq.to_string()));
-            let observations =
-                changes.iter().map(|change| observe(db, project, change)).collect::<Result<_, _>>()?;
+            let of_issues = changes.iter().filter(|change| change.kind == ChangeKind::Issue);
+            let issues: Vec<_> = of_issues.map(|change| IssueNumber(change.number)).collect();
+            let mut issues = match issues.is_empty() {
+                true => BTreeMap::new(),
+                false => db.issues_without_comments(project, &issues)?,
+            };
+            let observe = |change| observe(db, project, change, &mut issues);
+            let observations = changes.iter().map(observe).collect::<Result<_, _>>()?;
             Ok(Changes { cursor, observations, more })
         })
     }
@@ -120,6 +126,10 @@ impl Forge for LocalForge {
 
     fn pulls(&self, state: Option<PrState>) -> PortResult<Vec<PrSummary>> {
         self.with(|db, project| db.prs(project, state))
+    }
+
+    fn abandoned_pull(&self, issue: IssueNumber) -> PortResult<Option<PrNumber>> {
+        self.with(|db, project| db.abandoned_pr(project, issue))
     }
 
     fn labels(&self) -> PortResult<Vec<String>> {
@@ -228,25 +238,17 @@ fn said(by: By<'_>, body: &str) -> String {
     }
 }
 
-/// What the forge shows of an object now, which may be later than the change that named it.
-fn observe(db: &mut dyn ForgeTables, project: &ProjectName, change: &Change) -> ForgeResult<Observation> {
+/// What the forge shows of an object now, which may be later than the change that named it. The issues were read
+/// together.
+fn observe(
+    db: &mut dyn ForgeTables,
+    project: &ProjectName,
+    change: &Change,
+    issues: &mut BTreeMap<IssueNumber, Issue>,
+) -> ForgeResult<Observation> {
     let (issue, pr) = (IssueNumber(change.number), PrNumber(change.number));
     match change.kind {
-        ChangeKind::Issue => {
-            let issue = db.issue_without_comments(project, issue)?;
-            Ok(Observation::Issue {
-                number: issue.number,
-                title: text::one_line(&issue.title, TITLE_CHARS_MAX),
-                labels: issue.labels,
-                open: issue.state == IssueState::Open,
-                deps: deps::parse(&issue.body),
-                created_at: issue.created_at,
-                revision: Digest::new().field(issue.title.as_bytes()).field(issue.body.as_bytes()).finish(),
-                version: issue.version,
-                hints: hints::of_issue(&issue.body),
-                by: issue.author.strip_prefix(ACCOUNTS).and_then(|role| role.parse().ok()),
-            })
-        }
+        ChangeKind::Issue => issues.remove(&issue).map(issue_seen).ok_or(ForgeError::NoSuchIssue(issue)),
         ChangeKind::Pr => {
             let pr = db.pr(project, pr)?;
             // The issue it was opened for, and those its text names.
@@ -281,6 +283,21 @@ fn observe(db: &mut dyn ForgeTables, project: &ProjectName, change: &Change) -> 
         }
         ChangeKind::Comment => observe_comment(db, project, Subject::Issue(issue), change.id),
         ChangeKind::PrComment => observe_comment(db, project, Subject::Pr(pr), change.id),
+    }
+}
+
+fn issue_seen(issue: Issue) -> Observation {
+    Observation::Issue {
+        number: issue.number,
+        title: text::one_line(&issue.title, TITLE_CHARS_MAX),
+        labels: issue.labels,
+        open: issue.state == IssueState::Open,
+        deps: deps::parse(&issue.body),
+        created_at: issue.created_at,
+        revision: Digest::new().field(issue.title.as_bytes()).field(issue.body.as_bytes()).finish(),
+        version: issue.version,
+        hints: hints::of_issue(&issue.body),
+        by: issue.author.strip_prefix(ACCOUNTS).and_then(|role| role.parse().ok()),
     }
 }
 

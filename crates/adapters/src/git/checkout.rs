@@ -339,9 +339,17 @@ fn untracked(root: &Path, path: &Path, gone: &BTreeSet<PathBuf>) -> Option<PathB
 
 /// Changes index and files from one commit to another. Refuses to touch changed or untracked files.
 fn carry(repo: &Repo, from: &Sha, to: &Sha) -> GitResult<()> {
-    refresh(repo)?;
-    let call = repo.call("read-tree").set("submodule.recurse=false");
-    call.args(["-m", "-u", from.as_str(), to.as_str()]).run().map(drop)
+    let read = || {
+        let call = repo.call("read-tree").set("submodule.recurse=false");
+        call.args(["-m", "-u", from.as_str(), to.as_str()]).run().map(drop)
+    };
+    match read() {
+        // Nothing was written. A file may only have been touched, which git finds out if it is asked to look.
+        Err(e) if e.says("not uptodate") || e.says("would be overwritten") => {
+            refresh(repo).and_then(|()| read())
+        }
+        done => done,
+    }
 }
 
 /// Has git look again at files that were touched but not changed: it would consider them changed.

@@ -1,5 +1,6 @@
 //! Questions that verifiers ask about a working tree: each answer says yes or no, and why.
 
+use super::branches::changed_paths;
 use super::run::{Git, GitResult, branch_ref};
 use shopfloor_core::digest::Digest;
 use std::ffi::OsStr;
@@ -32,15 +33,35 @@ pub fn is_clean(git: &Git, tree: &Path) -> GitResult<Answer> {
     })
 }
 
-/// Whether HEAD has at least `min` commits that `of` does not have.
-pub fn commits_ahead(git: &Git, tree: &Path, of: &str, min: u32) -> GitResult<Answer> {
+/// Whether HEAD has at least `min` commits that `of` does not have, and no more than `max`.
+pub fn commits_ahead(git: &Git, tree: &Path, of: &str, min: u32, max: Option<u32>) -> GitResult<Answer> {
     let repo = git.others_tree(tree);
     let Some(base) = repo.commit(of)? else { return no(format!("there is no {of}")) };
     let Some(head) = repo.commit("HEAD")? else { return no("there is no commit") };
     let range = format!("{base}..{head}");
     let count = repo.call("rev-list").args(["--count", &range, "--"]).text()?;
     let ahead: u32 = count.trim().parse().unwrap_or(0);
-    Ok((ahead >= min, format!("{ahead} commits that {of} has not (at least {min} are wanted)")))
+    let wanted = match max {
+        Some(max) if max == min => format!("{min} are wanted"),
+        Some(max) => format!("from {min} to {max} are wanted"),
+        None => format!("at least {min} are wanted"),
+    };
+    let fits = ahead >= min && max.is_none_or(|max| ahead <= max);
+    Ok((fits, format!("{ahead} commits that {of} has not ({wanted})")))
+}
+
+/// Whether HEAD changes nothing but such files, against where it left `of`.
+pub fn changes_only(git: &Git, tree: &Path, of: &str, is_one: impl Fn(&str) -> bool) -> GitResult<Answer> {
+    let repo = git.others_tree(tree);
+    let Some(base) = repo.commit(of)? else { return no(format!("there is no {of}")) };
+    let Some(head) = repo.commit("HEAD")? else { return no("there is no commit") };
+    let met = repo.call("merge-base").args([base.as_str(), head.as_str()]).ending(&[0, 1])?;
+    let from = met.text().trim().parse().ok();
+    let changed = changed_paths(&repo, from.as_ref(), &head)?;
+    Ok(match changed.iter().find(|path| !is_one(path)) {
+        Some(other) => (false, format!("{other} is changed as well")),
+        None => (true, format!("{} files are changed, and no others", changed.len())),
+    })
 }
 
 /// Whether the branch, by default the one checked out, is on the remote at the same commit as here.

@@ -26,7 +26,7 @@ const SKIPPED: u16 = 0x4000;
 const INTENDED: u16 = 0x2000;
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Index {
+pub(crate) struct Index {
     /// Commits that stand for repositories.
     pub links: Vec<(OsString, Sha)>,
     /// Files that git assumes to be unchanged.
@@ -42,7 +42,7 @@ pub(super) struct Index {
 impl Index {
     /// Reads an index of objects that have names like `like`. `None`: only git can read it. An index that
     /// does not exist is empty.
-    pub(super) fn read(path: &Path, like: &Sha) -> Option<Index> {
+    pub(crate) fn read(path: &Path, like: &Sha) -> Option<Index> {
         match theirs::read(path, INDEX_BYTES_MAX) {
             Ok(bytes) => Index::parse(&bytes, like.as_str().len() / 2),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Some(Index::default()),
@@ -64,6 +64,18 @@ impl Index {
     /// The tree that it was last written as, if git has not touched an entry since.
     pub(super) fn own_tree(&self) -> Option<&Sha> {
         self.tree.as_ref()
+    }
+
+    /// Each file's path and mode, if each is there once and as it is to be committed; for objects with names like
+    /// `like`.
+    pub(crate) fn files(&self, like: &Sha) -> Option<Vec<(&[u8], u32)>> {
+        let fixed = FIXED + like.as_str().len() / 2;
+        let file = |(path, what): (_, &[u8])| {
+            let (flags, mode) = what.get(..FIXED)?.split_at_checked(FIXED - 4)?;
+            let plain = flags.iter().all(|byte| *byte == 0);
+            plain.then_some((path, u32::from_be_bytes(mode.try_into().ok()?)))
+        };
+        Entries { rest: &self.entries, fixed }.map(file).collect()
     }
 
     /// How many paths are in one of the two alone, or differently in each, if objects have names like `like`.

@@ -112,16 +112,29 @@ pub fn settled(layout: &Layout, project: &ProjectName) -> Option<String> {
     std::fs::read_to_string(layout.origin_url(project)).ok().map(|url| url.trim().to_owned())
 }
 
-/// Records where a new project's branches live. That never changes: a committed file must not lead the floor
-/// to another place.
-pub(super) fn settle(layout: &Layout, project: &ProjectName, url: Option<&str>) -> Result<(), GitError> {
+/// The origin that a project is to have: a new one lives where `url` says, and `settle` is still to be called.
+/// That never changes later: a committed file must not lead the floor to another place.
+pub(super) fn wanted(
+    git: &Git,
+    layout: &Layout,
+    project: &ProjectName,
+    url: Option<&str>,
+) -> Result<Arc<dyn Origin>, GitError> {
     let known = settled(layout, project);
-    let is_new = known.is_none() && !layout.hub(project).exists();
-    let Some(url) = url.filter(|url| known.as_deref() != Some(url)) else { return Ok(()) };
-    if !is_new {
+    let Some(url) = url.filter(|url| known.as_deref() != Some(url)) else {
+        return Ok(of(git, layout, project));
+    };
+    if known.is_some() || layout.hub(project).exists() {
         let at = known.map_or_else(|| "the floor's own hub".to_owned(), |url| text::one_line(&url, 200));
         return Err(GitError::Settled(at));
     }
+    Ok(remote(git, &layout.mirror(project), url, remote::PATIENCE))
+}
+
+/// Records where a project's branches live, once something was there: a URL that nobody ever reached can be
+/// corrected.
+pub(super) fn settle(layout: &Layout, project: &ProjectName, url: Option<&str>) -> Result<(), GitError> {
+    let Some(url) = url.filter(|url| settled(layout, project).as_deref() != Some(url)) else { return Ok(()) };
     let file = layout.origin_url(project);
     let io = |e| GitError::io(format!("writing {}", file.display()), e);
     std::fs::create_dir_all(layout.project(project)).map_err(io)?;

@@ -6,6 +6,8 @@
 //! commit in it is kept elsewhere. Branches do not count: an agent may reset or delete its own. Git may name an object
 //! that is reachable after all; then the ref stays, and nothing is lost.
 //!
+//! All that go in one pass go in one transaction, and none of them counts as a keeper of another's content.
+//!
 //! An agent's newest ref goes only by its age, and only where origin has no copy of it. Its number is not given again.
 
 use super::kept::{self, Rescued};
@@ -32,27 +34,24 @@ impl GitWorkspace {
         let all = kept::listed(&site.keeper)?;
         let pins: BTreeSet<Sha> =
             PINS.iter().flat_map(|pins| refs::list(site.near().path(), pins).into_values()).collect();
-        let mut pruned = 0;
+        let mut going = BTreeMap::new();
+        let mut looked = Ok(());
         for rescued in this_pass(candidates(&all, tidy), tidy.rescues_before) {
-            let pin = rescued.head.as_ref().filter(|head| pins.contains(head));
-            let others = others_of(&site, rescued);
-            // One that was sent there is looked for under its name.
-            let is_last = others.is_empty();
-            if is_last && (site.project.push_rescues || site.on_origin(&rescued.reference).is_some()) {
-                continue;
-            }
-            if is_kept_elsewhere(&site, rescued, &others.iter().chain(pin).collect::<Vec<_>>())? {
-                if !tidy.dry_run {
-                    if is_last {
-                        rescue::never_again(&site.keeper, rescued.number)?;
-                    }
-                    let line = format!("delete {}\0{}\0", rescued.reference, rescued.commit);
-                    site.keeper.update_refs("", line)?;
+            looked = may_go(&site, rescued, &pins, &going, tidy.dry_run).map(|goes| {
+                if goes {
+                    going.insert(rescued.reference.as_str(), &rescued.commit);
                 }
-                pruned += 1;
+            });
+            if looked.is_err() {
+                break;
             }
         }
-        Ok(pruned)
+        if !tidy.dry_run && !going.is_empty() {
+            let lines = going.iter().map(|(reference, commit)| format!("delete {reference}\0{commit}\0"));
+            site.keeper.update_refs("", lines.collect())?;
+        }
+        looked?;
+        Ok(u32::try_from(going.len()).unwrap_or(u32::MAX))
     }
 
     pub(super) fn send(&self, tree: &Tree, snapshot: &Snapshot) -> PortResult<()> {
@@ -100,10 +99,36 @@ fn this_pass(candidates: Vec<&Rescued>, today: Time) -> Vec<&Rescued> {
     round.take(candidates.len().min(PASS_MAX)).copied().collect()
 }
 
+/// Refs that are about to be deleted together: none of them keeps anything.
+type Going<'a> = BTreeMap<&'a str, &'a Sha>;
+
+/// Whether the ref is not the only one to keep anything, now that those go.
+fn may_go(
+    site: &Site,
+    rescued: &Rescued,
+    pins: &BTreeSet<Sha>,
+    going: &Going<'_>,
+    dry_run: bool,
+) -> PortResult<bool> {
+    let pin = rescued.head.as_ref().filter(|head| pins.contains(head));
+    let others = others_of(site, rescued, going);
+    // One that was sent there is looked for under its name.
+    let is_last = others.is_empty();
+    if is_last && (site.project.push_rescues || site.on_origin(&rescued.reference).is_some()) {
+        return Ok(false);
+    }
+    let goes = is_kept_elsewhere(site, rescued, &others.iter().chain(pin).collect::<Vec<_>>())?;
+    if goes && is_last && !dry_run {
+        rescue::never_again(&site.keeper, rescued.number)?;
+    }
+    Ok(goes)
+}
+
 /// What the agent's other refs keep.
-fn others_of(site: &Site, rescued: &Rescued) -> Vec<Sha> {
+fn others_of(site: &Site, rescued: &Rescued, going: &Going<'_>) -> Vec<Sha> {
     let all = refs::list(site.keeper.path(), &format!("{RESCUES}{}/", rescued.agent)).into_iter();
-    all.filter(|(name, _)| *name != rescued.reference).map(|(_, commit)| commit).collect()
+    let others = all.filter(|(name, _)| *name != rescued.reference && !going.contains_key(name.as_str()));
+    others.map(|(_, commit)| commit).collect()
 }
 
 fn is_kept_elsewhere(site: &Site, rescued: &Rescued, others: &[&Sha]) -> GitResult<bool> {

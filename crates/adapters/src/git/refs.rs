@@ -5,6 +5,7 @@
 //! deletes one it removes the line first: whoever looks for the file first misses nothing. A file whose content git
 //! would not have written counts as missing, but then nobody is told that the ref does not exist.
 
+use super::packed::Packed;
 use crate::host::theirs;
 use shopfloor_core::ids::Sha;
 use std::cell::LazyCell;
@@ -15,8 +16,8 @@ use std::path::{Path, PathBuf};
 
 /// Git's own are much shorter.
 const REF_BYTES_MAX: u64 = 4096;
-/// Of packed refs, and of a ref's log.
-const LISTS_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Of a ref's log.
+const LOG_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// How many refs are followed from one to the next; git itself follows five.
 const HOPS_MAX: usize = 5;
@@ -47,7 +48,7 @@ pub(crate) fn find(dir: &Path, names: &[&str]) -> Option<Vec<Option<Sha>>> {
     // Every file is looked for before the lines are read: whatever is packed meanwhile is in one or the
     // other.
     let own: Vec<OwnFile> = names.iter().map(|name| follow(dir, name)).collect::<Option<_>>()?;
-    let packed = LazyCell::new(|| Packed::read(dir));
+    let packed = LazyCell::new(|| Packed::of(dir));
     let found = own.into_iter().map(|own| match own {
         OwnFile::Says(commit) => Some(Some(commit)),
         OwnFile::None(name) => packed.find(&name),
@@ -147,53 +148,12 @@ pub(crate) fn list(dir: &Path, prefix: &str) -> BTreeMap<String, Sha> {
         }
     }
     // After the files: what is packed meanwhile is in one or the other.
-    let packed = Packed::read(dir);
-    for (commit, name) in packed.text.lines().filter_map(|line| line.split_once(' ')) {
-        if name.starts_with(prefix)
-            && let Some(commit) = commit.parse().ok().filter(|_| !all.contains_key(name))
-        {
+    for (name, commit) in Packed::of(dir).list(prefix) {
+        if !all.contains_key(name) {
             all.insert(name.to_owned(), commit);
         }
     }
     all
-}
-
-/// Packed refs, as text: there may be thousands, of which one or two are of interest.
-struct Packed {
-    text: String,
-    /// All of it could be read.
-    whole: bool,
-}
-
-impl Packed {
-    fn read(dir: &Path) -> Packed {
-        match theirs::read_to_string_in(dir, "packed-refs", LISTS_BYTES_MAX) {
-            Ok(text) => Packed { text, whole: true },
-            // None are packed, if there is a repository at all.
-            Err(e) => {
-                let whole = e.kind() == ErrorKind::NotFound && theirs::has_folder(dir, "refs");
-                Packed { text: String::new(), whole }
-            }
-        }
-    }
-
-    /// Where the ref is, or that it is not packed, if every line is as git writes it.
-    fn find(&self, name: &str) -> Option<Option<Sha>> {
-        match self.text.find(&format!(" {name}\n")) {
-            Some(end) => {
-                let begin = self.text[..end].rfind('\n').map_or(0, |at| at + 1);
-                self.text[begin..end].parse().ok().map(Some)
-            }
-            None => (self.whole && self.is_sound()).then_some(None),
-        }
-    }
-
-    /// Whether each line has its end, and is a ref, what an annotated tag stands for, or the header.
-    fn is_sound(&self) -> bool {
-        let is_ref = |line: &str| [40, 64].iter().any(|end| line.as_bytes().get(*end) == Some(&b' '));
-        let sound = |line: &str| is_ref(line) || line.starts_with(['#', '^']);
-        (self.text.is_empty() || self.text.ends_with('\n')) && self.text.lines().all(sound)
-    }
 }
 
 /// A line of a ref's log.
@@ -204,7 +164,7 @@ pub(crate) struct Logged {
 
 /// Where a ref has been, newest first.
 pub(crate) fn log(dir: &Path, name: &str) -> Vec<Logged> {
-    let bytes = theirs::read_in(dir, &format!("logs/{name}"), LISTS_BYTES_MAX).unwrap_or_default();
+    let bytes = theirs::read_in(dir, &format!("logs/{name}"), LOG_BYTES_MAX).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let lines = text.lines().rev().filter_map(|line| {
         let (ids, message) = line.split_once('\t').unwrap_or((line, ""));

@@ -16,7 +16,7 @@
 //! when it differs, and settings made by others stay.
 
 use super::bounds::Caps;
-use super::origin::{self, Move, Push};
+use super::origin::{self, Move, Origin, Push};
 use super::ours::{Wanted, keep_copy};
 use super::refs;
 use super::run::{Git, GitError, GitResult, IDENTITY_EMAIL, IDENTITY_NAME, Repo, UPLOAD, branch_ref, quoted};
@@ -157,8 +157,11 @@ esac
 
 /// Makes the project's repositories, or brings their settings up to date.
 pub fn ensure(git: &Git, layout: &Layout, project: &GitProject) -> GitResult<()> {
+    ensure_with(git, layout, project, &*origin::of(git, layout, &project.name))
+}
+
+fn ensure_with(git: &Git, layout: &Layout, project: &GitProject, origin: &dyn Origin) -> GitResult<()> {
     let (clone, queue) = (layout.clone_repo(&project.name), layout.queue_repo(&project.name));
-    let origin = origin::of(git, layout, &project.name);
     let near = origin.near().path();
     let common = common_config();
     // Checks and reviews fetch the exact commit they are about, which may no longer be on any branch.
@@ -410,17 +413,18 @@ pub fn register(
         Err(RegisterError::Checkout(CheckoutProblem::Dirty { .. })) if allow_dirty => {}
         other => other?,
     }
-    origin::settle(layout, &project.name, project.origin.as_deref())?;
-    ensure(git, layout, project)?;
+    let url = project.origin.as_deref();
+    let origin = origin::wanted(git, layout, &project.name, url)?;
+    ensure_with(git, layout, project, &*origin)?;
+    origin.look()?;
+    origin::settle(layout, &project.name, url)?;
     let repo = git.tree(&project.checkout);
-    let origin = origin::of(git, layout, &project.name);
     let primary = format!("refs/heads/{}", project.primary_branch);
     repo.call("config").args(["--replace-all", "remote.shopfloor.url"]).arg(origin.url()).run()?;
     let fetch = "+refs/heads/*:refs/remotes/shopfloor/*";
     repo.call("config").args(["--replace-all", "remote.shopfloor.fetch", fetch]).run()?;
 
     let ours = repo.commit(&primary)?.ok_or(CheckoutProblem::NoCommits)?;
-    origin.look()?;
     let theirs = origin.near().refs(&[&primary])?.remove(0);
     if let Some(theirs) = theirs.clone() {
         if theirs == ours {

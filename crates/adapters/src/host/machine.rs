@@ -54,6 +54,12 @@ pub fn disk(path: &Path) -> Option<(u64, u64)> {
     Some((disk_free(path).ok()?, stat.f_blocks.saturating_mul(stat.f_frsize)))
 }
 
+/// How many bytes of the file system of `path` are in use. What only the system's own may use is neither in use nor free.
+pub fn disk_used(path: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(path).ok()?;
+    Some(stat.f_blocks.saturating_sub(stat.f_bfree).saturating_mul(stat.f_frsize))
+}
+
 fn kibibytes(meminfo: &str, name: &str) -> Option<u64> {
     let value = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
     value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
@@ -103,6 +109,7 @@ mod tests {
         assert!(load().is_some_and(|[one, ..]| one >= 0.0));
         let (free, size) = disk(Path::new("/")).expect("there is a disk");
         assert!(free <= size && size > 0);
+        assert!(disk_used(Path::new("/")).is_some_and(|used| used + free <= size));
         assert!(disk(Path::new("/nowhere")).is_none());
     }
 

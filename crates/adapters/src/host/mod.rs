@@ -14,6 +14,7 @@ pub mod prune;
 pub mod remove;
 pub mod resources;
 pub mod rotate;
+pub mod samples;
 pub mod theirs;
 pub mod user;
 pub(crate) mod wake;

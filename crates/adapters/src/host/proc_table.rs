@@ -24,14 +24,19 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
+    /// What was said about it since the machine started.
+    pub(crate) fn was(pid: u32, said: &[u8]) -> Option<Stat> {
+        let own = said.strip_prefix(pid.to_string().as_bytes()).is_some_and(|rest| rest.starts_with(b" ("));
+        let mut stat = Stat::parse(pid, said).filter(|_| own)?;
+        stat.id.start = in_boot(stat.id.start, boot());
+        Some(stat)
+    }
+
     /// `Ok(None)`: there is no such process.
     pub(crate) fn read(pid: u32) -> io::Result<Option<Stat>> {
         match said(pid, "stat") {
-            Ok(bytes) => match Stat::parse(pid, &bytes) {
-                Some(mut stat) => {
-                    stat.id.start = in_boot(stat.id.start, boot());
-                    Ok(Some(stat))
-                }
+            Ok(bytes) => match Stat::was(pid, &bytes) {
+                Some(stat) => Ok(Some(stat)),
                 None => Err(io::Error::other(format!("/proc/{pid}/stat is not as expected"))),
             },
             // ESRCH: it ended between opening and reading.
@@ -90,6 +95,25 @@ fn status(wait: i32) -> i32 {
     }
 }
 
+/// How often `/proc` was read on this thread: a test bounds it.
+#[cfg(test)]
+pub(crate) mod looks {
+    use std::cell::Cell;
+
+    thread_local! {
+        static LOOKS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn one() {
+        LOOKS.set(LOOKS.get() + 1);
+    }
+
+    /// How often since the last call.
+    pub(crate) fn take() -> usize {
+        LOOKS.take()
+    }
+}
+
 /// One reading of `/proc`.
 pub(crate) struct ProcTable {
     processes: BTreeMap<u32, Stat>,
@@ -97,6 +121,8 @@ pub(crate) struct ProcTable {
 
 impl ProcTable {
     pub(crate) fn read() -> io::Result<Self> {
+        #[cfg(test)]
+        looks::one();
         let mut processes = BTreeMap::new();
         for entry in fs::read_dir("/proc")? {
             let name = entry?.file_name();
@@ -107,6 +133,22 @@ impl ProcTable {
             }
         }
         Ok(ProcTable { processes })
+    }
+
+    /// Whether there is no process now that was not read: what was read is then all there is of whatever those started.
+    /// (A number is not given again so soon.)
+    pub(crate) fn has_all(&self) -> io::Result<bool> {
+        for entry in fs::read_dir("/proc")? {
+            let name = entry?.file_name();
+            if name
+                .to_str()
+                .and_then(|name| name.parse().ok())
+                .is_some_and(|pid| !self.processes.contains_key(&pid))
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     pub(crate) fn get(&self, pid: u32) -> Option<&Stat> {

@@ -21,7 +21,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 }
 
 /// The same below a folder, to which no link leads from there.
-fn open_in(folder: &Path, inside: &str) -> io::Result<File> {
+pub fn open_in(folder: &Path, inside: &str) -> io::Result<File> {
     regular(below(folder, inside, FLAGS)?, &folder.join(inside))
 }
 
@@ -62,6 +62,11 @@ pub fn read_in(folder: &Path, inside: &str, bytes_max: u64) -> io::Result<Vec<u8
 /// The same as text.
 pub fn read_to_string_in(folder: &Path, inside: &str, bytes_max: u64) -> io::Result<String> {
     text(read_in(folder, inside, bytes_max)?)
+}
+
+/// What is in an open file, as text.
+pub fn text_of(file: File, bytes_max: u64) -> io::Result<String> {
+    text(whole(file, bytes_max)?)
 }
 
 fn whole(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {

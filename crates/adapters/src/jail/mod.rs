@@ -143,6 +143,11 @@ impl Isolation {
             (Level::Sandbox, Means::Nothing { why: Some(why) }) => {
                 Err(Unavailable { level: "sandbox", why: why.clone() })
             }
+            // Rules about files leave the floor's tmux within reach, so they are nothing that anybody asked for by name.
+            (Level::Sandbox, Means::Rules { why }) => Err(Unavailable {
+                level: "sandbox",
+                why: format!("{why} (`auto` does with rules about files, from which there are ways out)"),
+            }),
             (Level::Network, Means::Nothing { why: Some(why) } | Means::Rules { why }) => {
                 Err(Unavailable { level: "network", why: why.clone() })
             }

@@ -4,6 +4,9 @@
 //!
 //! Invariant: nothing of what a program says is obeyed but the name of a host that is on the list.
 
+use crate::agent::Badge;
+use crate::layout::Layout;
+use shopfloor_core::ids::Epoch;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
@@ -14,6 +17,7 @@ use std::time::Duration;
 const HEAD_BYTES_MAX: u64 = 64 * 1024;
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
 const CONNECT_WITHIN: Duration = Duration::from_secs(30);
+const TOKEN_BYTES_MAX: usize = 256;
 /// Without a port, a host is meant with these.
 const PORTS: [u16; 2] = [80, 443];
 
@@ -154,12 +158,33 @@ fn join(client: &UnixStream, server: &TcpStream) -> io::Result<()> {
     })
 }
 
-/// Brings every connection to the listener to the proxy's socket, for as long as the jail lives.
-pub fn forward(listener: OwnedFd, proxy: &Path) {
+/// Brings every connection to the listener to the proxy's socket, for as long as the jail lives. First of all each says
+/// which session it is for, by the token that session has now.
+pub fn forward(listener: OwnedFd, proxy: &Path, layout: &Layout, session: Epoch) {
     for client in TcpListener::from(listener).incoming().flatten() {
+        let Some(badge) = Badge::of(layout, session) else { continue };
         let Ok(daemon) = UnixStream::connect(proxy) else { continue };
-        std::thread::spawn(move || join(&daemon, &client));
+        if (&daemon).write_all(format!("{}\n", badge.token()).as_bytes()).is_err() {
+            continue;
+        }
+        // Without a thread it is closed, and whoever asks tries again.
+        let _ = std::thread::Builder::new().spawn(move || join(&daemon, &client));
     }
+}
+
+/// The token that comes first: nothing of what follows it is taken.
+pub fn read_token(mut client: &UnixStream) -> io::Result<String> {
+    client.set_read_timeout(Some(HEAD_WITHIN))?;
+    let mut token = Vec::new();
+    for _ in 0..TOKEN_BYTES_MAX {
+        let mut byte = [0];
+        client.read_exact(&mut byte)?;
+        if byte == *b"\n" {
+            return String::from_utf8(token).map_err(io::Error::other);
+        }
+        token.extend_from_slice(&byte);
+    }
+    Err(io::ErrorKind::InvalidData.into())
 }
 
 #[cfg(test)]

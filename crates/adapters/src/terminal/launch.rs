@@ -14,7 +14,13 @@ use std::path::Path;
 pub(super) const TERM: &str = "screen-256color";
 
 /// `Err`: what cannot be expressed in a script, and why.
-pub(super) fn script(cwd: &Path, argv: &[OsString], env: &[(OsString, OsString)]) -> Result<Vec<u8>, String> {
+/// `record`: where the process puts itself on record, as the kernel knows it.
+pub(super) fn script(
+    cwd: &Path,
+    argv: &[OsString],
+    env: &[(OsString, OsString)],
+    record: &Path,
+) -> Result<Vec<u8>, String> {
     let Some((program, arguments)) = argv.split_first() else {
         return Err("there is no command to run".to_owned());
     };
@@ -25,7 +31,11 @@ pub(super) fn script(cwd: &Path, argv: &[OsString], env: &[(OsString, OsString)]
         return Err(format!("{} is not an absolute path", cwd.display()));
     }
     // The whole file is one list, which the shell reads to its end before it runs any of it.
-    let mut out = b"{\nrm -f -- \"$0\" 2>/dev/null\nexport TERM=".to_vec();
+    let mut out =
+        b"{\nrm -f -- \"$0\" 2>/dev/null\n{ read -r stat < /proc/$$/stat; printf '%s\\n' \"$stat\" > "
+            .to_vec();
+    quote(&mut out, record.as_os_str())?;
+    out.extend_from_slice(b"; unset stat; } 2>/dev/null\nexport TERM=");
     quote(&mut out, OsStr::new(TERM))?;
     for (name, value) in env {
         let name = name.to_str().filter(|name| is_identifier(name)).ok_or_else(|| {
@@ -83,7 +93,7 @@ mod tests {
     fn what_can_not_be_said_is_refused() {
         let one = |argv: &[&str], name: &str, value: &str| {
             let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
-            script(Path::new("/"), &argv, &[(name.into(), value.into())])
+            script(Path::new("/"), &argv, &[(name.into(), value.into())], Path::new("/record"))
         };
         assert!(one(&["true"], "A", "'; touch x; '").is_ok());
         for (argv, name, value) in [
@@ -96,6 +106,6 @@ mod tests {
         ] {
             assert!(one(argv, name, value).is_err(), "{argv:?} {name:?} {value:?}");
         }
-        assert!(script(Path::new("relative"), &["true".into()], &[]).is_err());
+        assert!(script(Path::new("relative"), &["true".into()], &[], Path::new("/record")).is_err());
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod control;
 mod events;
+pub mod known;
 mod launch;
 mod pane;
 pub mod tmux;

@@ -18,6 +18,7 @@
 use super::control::gate::Gate;
 use super::control::sightings::PaneEvent;
 use super::events::{self, HOUSEKEEPING};
+use super::known;
 use super::launch;
 use super::pane::{Pane, printed};
 use super::transport::{Answer, Transport, Words, is_absent, words};
@@ -35,6 +36,8 @@ use std::time::Duration;
 /// The variable that marks a session's processes: its value names the socket and the session.
 pub const MARKER: &str = "SHOPFLOOR_PANE";
 
+/// In the place of a session's name: what the server itself is made to run.
+pub const SERVER: &str = "tmux";
 const END_GRACE: Duration = Duration::from_secs(3);
 const HISTORY_LINES: &str = "5000";
 /// The longest path a Unix socket can have is 107 bytes.
@@ -162,7 +165,8 @@ impl Tmux {
         }
         let mut env = spec.env.clone();
         env.push((MARKER.into(), self.marker_value(&spec.name)));
-        let script = launch::script(&spec.cwd, &spec.argv, &env).map_err(TmuxError::Refused)?;
+        let known = known::file(self.socket(), &spec.name);
+        let script = launch::script(&spec.cwd, &spec.argv, &env, &known).map_err(TmuxError::Refused)?;
         let file = self.launch_file(&spec.name);
         launch::write(&file, &script).map_err(TmuxError::io(format!("write {}", file.display())))?;
 
@@ -285,12 +289,15 @@ impl Tmux {
         if self.pane(name)?.is_some() {
             return Err(failed("kill-session", "the session is still there"));
         }
-        match fs::remove_file(self.launch_file(name)) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                Err(TmuxError::io("remove the launch file".to_owned())(e))
+        for file in [self.launch_file(name), known::file(self.socket(), name)] {
+            match fs::remove_file(&file) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    return Err(TmuxError::io(format!("remove {}", file.display()))(e));
+                }
+                _ => {}
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 
     /// The value of [`MARKER`]: no other session, of this floor or another, has it.
@@ -315,13 +322,9 @@ impl Tmux {
             )));
         }
         let folder = self.socket().parent().unwrap_or(Path::new("/"));
-        let launch = self.socket().with_extension("launch");
-        for made in [folder, &launch] {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(made)
-                .map_err(TmuxError::io(format!("make {}", made.display())))?;
+        let [launch, known] = ["launch", "known"].map(|kind| self.socket().with_extension(kind));
+        for made in [folder, &launch, &known] {
+            own_folder(made).map_err(TmuxError::io(format!("make {}", made.display())))?;
         }
         let meta = fs::symlink_metadata(folder).map_err(TmuxError::io(folder.display().to_string()))?;
         if meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o077 != 0 {
@@ -361,6 +364,10 @@ impl Tmux {
 /// Exactly that session; without the colon tmux would also match a window's name or a prefix.
 pub(super) fn pane_target(name: &str) -> String {
     format!("={name}:")
+}
+
+pub(super) fn own_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 pub(super) fn check_name(name: &str) -> TmuxResult<()> {

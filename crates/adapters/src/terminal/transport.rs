@@ -9,7 +9,7 @@
 
 use super::control::connection::{AskError, ControlClient};
 use super::control::gate::Gate;
-use super::tmux::{MARKER, TmuxError, TmuxResult};
+use super::tmux::{MARKER, SERVER, TmuxError, TmuxResult};
 use crate::host::command;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -153,7 +153,8 @@ pub(super) fn tmux_command(path: &OsStr, socket: &std::path::Path) -> Command {
     // The environment of the first call becomes the server's.
     // What the server itself is made to run is no person's.
     let mut server = socket.as_os_str().to_owned();
-    server.push(":tmux");
+    server.push(":");
+    server.push(SERVER);
     tmux.env_clear().env("PATH", path).env(MARKER, server).current_dir("/").arg("-u").arg("-S").arg(socket);
     tmux.args(["-f", "/dev/null"]);
     tmux

@@ -1,6 +1,8 @@
 //! What git is asked, counted: the start of its processes is most of what an issue costs, on any machine.
 
+use crate::checkout::behind;
 use crate::floor::{Floor, branch, gits};
+use shopfloor_core::effect::Tidy;
 use shopfloor_engine::ports::Workspace;
 use shopfloor_engine::proof::RescueProof;
 
@@ -116,4 +118,40 @@ fn where_a_branch_stands_is_one_question_and_after_a_capture_its_files_are_none(
     floor.write(&dir, "second", "3");
     assert_eq!(floor.workspace.branch_state(&tree, &branch).expect("known").dirty, 3);
     assert_eq!(asked(&floor), ["status"]);
+}
+
+#[test]
+fn rescue_refs_that_go_go_in_one_transaction() {
+    let Some(floor) = floor() else { return };
+    let dir = floor.prepare(1);
+    for text in ["v1", "v2", "v3", "v4"] {
+        floor.write(&dir, text, text);
+        floor.workspace.snapshot(&floor.tree(1)).expect("a snapshot");
+    }
+    asked(&floor);
+    let tidy = Tidy { rescues_kept: 1, rescues_named: Vec::new(), ..floor.tidy(false) };
+    assert_eq!(floor.workspace.prune_rescues(&tidy).expect("pruned"), 3);
+    let asked = asked(&floor);
+    assert_eq!(times(&asked, "update-ref"), 1, "{asked:?}");
+}
+
+/// A checkout that nobody touched is brought forward without a second look at all of its files; one in which a file was
+/// only touched is brought forward, too.
+#[test]
+fn a_checkout_is_looked_at_again_only_if_git_refuses() {
+    for touched in [false, true] {
+        let Some(floor) = floor() else { return };
+        let (_, theirs) = behind(&floor);
+        let checkout = floor.project.checkout.clone();
+        if touched {
+            let file = std::fs::File::options().write(true).open(checkout.join("readme")).expect("opened");
+            file.set_modified(std::time::UNIX_EPOCH).expect("set");
+        }
+        asked(&floor);
+        let (updated, told) = floor.workspace.sync_checkout(&floor.project.name).expect("brought forward");
+        assert!(updated, "{told}");
+        assert_eq!(floor.head(&checkout, "main"), theirs);
+        let asked = asked(&floor);
+        assert!(touched || times(&asked, "update-index") == 0, "{asked:?}");
+    }
 }

@@ -16,7 +16,7 @@ const DEEDS: [&str; 5] = [
 
 /// A checkout at `ours`, a hub at `theirs`, which changes, adds and removes a file, and a branch that has
 /// something else.
-fn behind(floor: &Floor) -> (Sha, Sha) {
+pub(crate) fn behind(floor: &Floor) -> (Sha, Sha) {
     let checkout = &floor.project.checkout;
     floor.write(checkout, "goes", "away\n");
     let ours = floor.human_push("stays", "as it is\n");

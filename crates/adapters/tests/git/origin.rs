@@ -4,7 +4,8 @@
 use crate::floor::{Floor, branch, gits};
 use crate::http::{Fault, Server, decline};
 use shopfloor_adapters::git::origin::{self, Elsewhere, Move, Origin, Push};
-use shopfloor_adapters::git::{GitProject, OriginState, Repo, repos};
+use shopfloor_adapters::git::repos::RegisterError;
+use shopfloor_adapters::git::{GitError, GitProject, OriginState, Repo, repos};
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_core::effect::Merged;
 use shopfloor_core::ids::{PrNumber, Sha};
@@ -33,17 +34,22 @@ fn hub(program: &Path) -> Stage {
 }
 
 fn remote(program: &Path) -> Stage {
-    let mut floor = Floor::unregistered(program);
-    floor.begin("sha1");
-    let root = floor.home.path().join("served");
-    let real = root.join("it.git");
-    floor.git_in(floor.home.path(), &["init", "--quiet", "--bare", "served/it.git"]);
-    let server = Server::start(program, &root);
+    let (mut floor, server, real) = served(program);
     floor.project.origin = Some(format!("{}/it.git", server.url));
     floor.adapt(program);
     let state = repos::register(&floor.git, &floor.layout, &floor.project, false).expect("register");
     assert_eq!(state, OriginState::Pushed);
     Stage { origin: floor.origin(), real, floor, server: Some(server) }
+}
+
+/// A floor with no project yet, and an empty repository that a server has.
+fn served(program: &Path) -> (Floor, Server, PathBuf) {
+    let floor = Floor::unregistered(program);
+    floor.begin("sha1");
+    let root = floor.home.path().join("served");
+    floor.git_in(floor.home.path(), &["init", "--quiet", "--bare", "served/it.git"]);
+    let server = Server::start(program, &root);
+    (floor, server, root.join("it.git"))
 }
 
 /// Tells the story of both kinds, with each git.
@@ -431,4 +437,38 @@ fn where_a_project_lives_is_settled_once() {
             assert!(origin::checked_url(good).is_ok(), "{good}");
         }
     });
+}
+
+#[test]
+fn an_origin_that_nobody_ever_reached_is_not_settled_on() {
+    for program in gits() {
+        let (floor, server, _real) = served(&program);
+        let at = |path: &str| GitProject {
+            origin: (!path.is_empty()).then(|| format!("{}/{path}", server.url)),
+            ..floor.project.clone()
+        };
+        let register = |path| repos::register(&floor.git, &floor.layout, &at(path), false);
+        for _ in 0..2 {
+            let failed = register("mistyped.git").expect_err("there is no such repository").to_string();
+            assert!(!failed.contains("a setting does not change"), "{failed}");
+        }
+        assert_eq!(origin::settled(&floor.layout, &floor.project.name), None);
+        assert_eq!(floor.user(&["remote"]).trim(), "", "the checkout knows nothing of it");
+        assert_eq!(register("it.git").expect("corrected"), OriginState::Pushed);
+        assert_eq!(register("it.git").expect("again"), OriginState::Same);
+        assert!(matches!(register("mistyped.git"), Err(RegisterError::Git(GitError::Settled(_)))));
+    }
+}
+
+#[test]
+fn after_an_origin_that_nobody_reached_the_floor_may_keep_the_branches() {
+    for program in gits() {
+        let (floor, server, _real) = served(&program);
+        let far =
+            GitProject { origin: Some(format!("{}/mistyped.git", server.url)), ..floor.project.clone() };
+        repos::register(&floor.git, &floor.layout, &far, false).expect_err("there is no such repository");
+        let state = repos::register(&floor.git, &floor.layout, &floor.project, false).expect("at home");
+        assert_eq!(state, OriginState::Pushed);
+        assert_eq!(floor.head(&floor.hub(), "main"), floor.head(&floor.project.checkout, "main"));
+    }
 }

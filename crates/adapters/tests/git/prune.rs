@@ -52,6 +52,26 @@ fn only_what_another_has_goes() {
     });
 }
 
+/// Two that each have what the other has: what goes in one pass is no reason for anything else to go in it.
+#[test]
+fn two_that_keep_the_same_do_not_go_for_one_another() {
+    each(|floor| {
+        let dir = floor.prepare(1);
+        floor.write(&dir, "draft", "v1");
+        snapshot(floor, 1);
+        std::fs::remove_file(dir.join("draft")).expect("removed");
+        floor.write(&dir, "other", "v1");
+        snapshot(floor, 1);
+        floor.write(&dir, "other", "v2");
+        snapshot(floor, 1);
+        let all = tidy(floor, 1, &[]);
+        assert_eq!(prune(floor, &Tidy { dry_run: true, ..all.clone() }), 1);
+        assert_eq!(prune(floor, &all), 1);
+        assert_eq!(refs(floor), [2, 3].map(|n| format!("refs/rescue/dev-demo-1/{n}")), "v1 is in the second");
+        assert_eq!(prune(floor, &all), 0);
+    });
+}
+
 #[test]
 fn commits_that_only_a_rescue_ref_has_stay() {
     each(|floor| {

@@ -61,6 +61,13 @@ impl Action {
             Action::VerifyLanded { project, .. } => format!("landed:{project}"),
             Action::FindMerged { project, .. } => format!("merged:{project}"),
             Action::Tidy(tidy) => tidy_lane(&tidy.project),
+            Action::CheckHealth(order) => format!("health:{}", order.project),
+            Action::RecordHealth(record) => format!("diary:{}", record.project),
+            // With whatever else is done to that worktree.
+            Action::EndStray(order) => match order.job {
+                Some(job) => format!("job:{job}"),
+                None => format!("stray:{}", order.stray.epoch),
+            },
             Action::CheckAgents { project, .. } => format!("agents:{project}"),
             Action::Escalate { project, .. } => format!("escalations:{project}"),
             Action::TakeCheckout { project } | Action::SyncCheckout { project, .. } => {
@@ -166,6 +173,9 @@ impl Action {
             Action::Tell(_) => "tell",
             Action::Fire(_) => "fire",
             Action::Tidy(_) => "tidy",
+            Action::CheckHealth(_) => "check_health",
+            Action::RecordHealth(_) => "record_health",
+            Action::EndStray(_) => "end_stray",
             Action::SyncCheckout { .. } => "sync_checkout",
             Action::TakeCheckout { .. } => "take_checkout",
         }

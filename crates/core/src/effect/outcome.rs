@@ -2,6 +2,7 @@
 
 use super::{ChainLink, CommandEnd, Conflict, Fired, JobHead, MovedBranch, PlannedRun};
 use crate::forge::Version;
+use crate::health::Measured;
 use crate::ids::{EntryId, IssueNumber, PrNumber, Role, Sha};
 use crate::planner::{Link, TreeId};
 use crate::time::Time;
@@ -162,6 +163,12 @@ pub struct RunPlanned {
     pub next: Option<Time>,
     #[serde(flatten)]
     pub what: PlannedRun,
+}
+
+/// How the machine and a project's surroundings are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HealthChecked {
+    pub measured: Box<Measured>,
 }
 
 /// What an agent asked for was done to that issue, or made it.
@@ -346,6 +353,8 @@ pub struct Pruned {
     pub tombstones: u64,
     /// Of the whole store, from before it was migrated.
     pub copies: Amount,
+    /// About agents that the store no longer knows.
+    pub files: Amount,
 }
 
 /// What was a file of its own and is in a pack now.
@@ -419,6 +428,7 @@ pub enum Outcome {
     WorktreeReady(WorktreeReady),
     SetupFailed(SetupFailed),
     RunPlanned(RunPlanned),
+    HealthChecked(HealthChecked),
     StepRan(StepRan),
     Acted(Acted),
     StepVerified(StepVerified),

@@ -1,9 +1,13 @@
 //! What somebody asks for, as events carry it.
 
-use crate::ids::{Epoch, IssueNumber, PrNumber, QuestionId, RequestType, ScheduleName, Sha, StepId, Target};
+use crate::health::FindingKey;
+use crate::ids::{
+    Epoch, IssueNumber, PrNumber, ProjectName, QuestionId, RequestType, ScheduleName, Sha, StepId, Target,
+};
 use crate::planner::TreeId;
 use crate::recipe::Recipe;
 use crate::state::Decision;
+use crate::time::Time;
 use crate::vault::Spec;
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +76,22 @@ pub struct StepSaid {
     pub skip: bool,
     #[serde(default)]
     pub note: String,
+}
+
+/// A finding that a person knows of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HealthAck {
+    pub key: FindingKey,
+    pub until: Time,
+    /// Who says so.
+    pub by: String,
+}
+
+impl HealthAck {
+    /// Where the finding is found: of the machine, or of the project.
+    pub fn place(&self, project: &ProjectName) -> Option<ProjectName> {
+        (!self.key.is_the_machines()).then(|| project.clone())
+    }
 }
 
 /// What somebody asks the vault for.

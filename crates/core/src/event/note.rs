@@ -69,6 +69,8 @@ pub enum NoteKind {
     Config,
     /// The vault was asked for something, or something became of that.
     Vault,
+    /// How the machine and the floor are doing, and what was done about it; what people and the supervisor say.
+    Health,
 }
 
 impl NoteKind {
@@ -112,6 +114,7 @@ impl NoteKind {
             NoteKind::Trouble => "TROUBLE",
             NoteKind::Config => "CONFIG",
             NoteKind::Vault => "VAULT",
+            NoteKind::Health => "HEALTH",
         }
     }
 }

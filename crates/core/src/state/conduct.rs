@@ -13,11 +13,17 @@ pub struct Conduct {
     pub job: JobId,
     pub role: Role,
     pub project: ProjectName,
-    /// Issues, and other changes, that were allowed.
+    /// Issues that were made or begun, and changes, that were allowed.
     #[serde(default)]
     pub issues: u32,
     #[serde(default)]
     pub changes: u32,
+    /// The issues among those that were there and are begun.
+    #[serde(default)]
+    pub begun: Vec<IssueNumber>,
+    /// What it asked the vault for, rejected or not.
+    #[serde(default)]
+    pub requests: u32,
     /// How often something was refused.
     #[serde(default)]
     pub refused: u32,
@@ -39,6 +45,9 @@ pub struct Deed {
     /// Of an issue that is made: what others are compared with until the forge shows it.
     #[serde(default)]
     pub title: Option<String>,
+    /// For a comment: the issue that it is on.
+    #[serde(default)]
+    pub said_on: Option<IssueNumber>,
     /// `None`: it is on its way.
     #[serde(default)]
     pub end: Option<DeedEnd>,
@@ -81,6 +90,18 @@ const REFUSALS_MAX: u32 = 20;
 impl Conduct {
     pub fn is_worth_refusing_on_record(&self) -> bool {
         self.refused < REFUSALS_MAX
+    }
+
+    /// Whether it has said something on that issue, and it is there to read.
+    pub fn has_spoken_on(&self, issue: IssueNumber) -> bool {
+        let said =
+            |deed: &Deed| deed.said_on == Some(issue) && matches!(deed.end, Some(DeedEnd::Done { .. }));
+        self.deeds.iter().any(said)
+    }
+
+    /// The issue that such an act begins, if that is not counted yet.
+    pub fn begins(&self, act: &Act) -> Option<IssueNumber> {
+        act.begins().filter(|issue| !self.begun.contains(issue))
     }
 
     /// What is known of such an act: one on its way, or that is not to be done again.

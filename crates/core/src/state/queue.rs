@@ -25,8 +25,7 @@ pub enum EntryState {
     #[serde(alias = "preparing", alias = "testing")]
     Queued,
     /// The intent to publish is on record; the branch may or may not have moved.
-    #[serde(rename = "merging")]
-    Publishing,
+    Merging,
     Merged {
         commit: Sha,
     },
@@ -43,7 +42,7 @@ pub enum EntryState {
 
 impl EntryState {
     pub fn is_live(&self) -> bool {
-        matches!(self, EntryState::Checking { .. } | EntryState::Queued | EntryState::Publishing)
+        matches!(self, EntryState::Checking { .. } | EntryState::Queued | EntryState::Merging)
     }
 }
 
@@ -492,7 +491,7 @@ impl Floor {
     /// Whether the branch that the entry lands on may already have moved: from then on only git knows.
     pub fn is_publishing(&self, entry: &Entry) -> bool {
         let landing = self.queues.get(&entry.queue()).and_then(|queue| queue.landing.as_ref());
-        entry.state == EntryState::Publishing && !landing.is_some_and(|l| l.entries().contains(&entry.id))
+        entry.state == EntryState::Merging && !landing.is_some_and(|l| l.entries().contains(&entry.id))
     }
 
     /// What an entry that is still in the queue waits for.
@@ -516,7 +515,7 @@ impl Floor {
                 Some(Progress::Landing) => "merging",
                 _ => "queued",
             },
-            EntryState::Publishing => "merging",
+            EntryState::Merging => "merging",
             EntryState::Merged { .. } => "merged",
             EntryState::Conflicted { .. } => "conflicted",
             EntryState::Failed { .. } => "failed",

@@ -1,6 +1,6 @@
 //! Runs: formulas that are being carried out, and how far each is.
 
-use super::Floor;
+use super::{Cost, Floor};
 use crate::ids::{FormulaName, IssueNumber, JobId, ProjectName, RunNumber, ScheduleName, StepId};
 use crate::recipe::{Context, Recipe, Step};
 use crate::table::Record;
@@ -134,6 +134,9 @@ pub struct Run {
     pub state: RunState,
     /// One for each step of the recipe, in its order.
     pub steps: Vec<StepRecord>,
+    /// What it has cost, once it has ended.
+    #[serde(default)]
+    pub spent: Cost,
 }
 record!(Run, "run", Runs, RunNumber, |r| r.number, |k| k.to_string());
 
@@ -156,6 +159,7 @@ impl Run {
             spared_until: None,
             landing: false,
             state: RunState::Waiting,
+            spent: Cost::default(),
         }
     }
 
@@ -186,6 +190,14 @@ impl Run {
             RunState::Waiting => None,
             RunState::Live { job, .. } => Some(job),
             RunState::Ended { job, .. } => job,
+        }
+    }
+
+    /// What it has cost so far.
+    pub fn cost(&self, floor: &Floor) -> Cost {
+        match self.state {
+            RunState::Live { job, .. } => floor.cost_of(job),
+            RunState::Waiting | RunState::Ended { .. } => self.spent,
         }
     }
 
@@ -224,7 +236,8 @@ impl Run {
 
     /// Those that its agent can say something of: the run goes on, and nothing is being looked at.
     pub fn steps_to_do(&self) -> impl Iterator<Item = &Step> {
-        let open = |step: &Step| self.step(&step.id).is_some_and(|(_, _, record)| record.state == StepState::Open);
+        let open =
+            |step: &Step| self.step(&step.id).is_some_and(|(_, _, record)| record.state == StepState::Open);
         self.open_steps().filter(move |step| !self.is_ending() && open(step))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a schedule that is in force knows when it is next due, or is about to be told: then that is ordered.
 
-use super::RunResult;
+use super::{Cost, RunResult};
 use crate::ids::{FormulaName, ProjectName, RunNumber, ScheduleName};
 use crate::table::Record;
 use crate::time::Time;
@@ -87,8 +87,8 @@ pub struct LastTime {
 pub struct Spent {
     pub runs: u64,
     pub time: Duration,
-    /// Millionths of a dollar.
-    pub micros: u64,
+    #[serde(flatten)]
+    pub cost: Cost,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Sessions and the messages to them.
 
-use super::{Answered, Hold, SessionAsk};
+use super::{Answered, Hold, SessionAsk, Tokens};
 use crate::delivery::Transition;
 use crate::effect::ProcessId;
 use crate::ids::{Assignment, Epoch, JobId, MessageId, ProjectName, Role, Sha};
@@ -150,6 +150,9 @@ pub struct SessionStatus {
     pub context_percent: Option<u8>,
     /// Cost so far, in millionths of a dollar.
     pub cost_micros: Option<u64>,
+    /// Tokens used so far.
+    #[serde(default)]
+    pub tokens: Option<Tokens>,
     /// For a dialog: what it says, once the screen has shown it.
     #[serde(default)]
     pub dialog: Option<DialogView>,

@@ -56,6 +56,8 @@ pub enum Due {
     Schedule(ProjectName, ScheduleName),
     /// People are reminded of a request to the vault, or it has waited for too long.
     Request(RequestNumber),
+    /// What people acknowledged of a project, or of the machine, is told again.
+    Acknowledged(Option<ProjectName>),
     /// Agents cannot work: people are reminded, or one agent tries.
     Staff(ProjectName),
     /// Dependencies that look wrong are looked at again.
@@ -88,6 +90,7 @@ impl Due {
             Due::Run(_) => "run",
             Due::Schedule(..) => "schedule",
             Due::Request(_) => "request",
+            Due::Acknowledged(_) => "acknowledged",
             Due::Staff(_) => "staff",
             Due::Dependencies(_) => "dependencies",
             Due::Queue(_) => "queue",
@@ -117,6 +120,8 @@ impl fmt::Display for Due {
             Due::Run(run) => write!(f, "run {run}"),
             Due::Schedule(project, name) => write!(f, "{project}, {name}"),
             Due::Request(request) => write!(f, "vault request {request}"),
+            Due::Acknowledged(Some(project)) => project.fmt(f),
+            Due::Acknowledged(None) => f.write_str("the machine"),
             Due::Entry(entry) | Due::Wait(entry) => write!(f, "entry {entry}"),
         }
     }
@@ -177,7 +182,8 @@ impl Floor {
         });
         let queries = self.queries().map(|(_, q)| timer(Some(q.due()), Due::Query(q.asked.id)));
         let requests = self.requests.iter().map(|r| timer(r.due(), Due::Request(r.number)));
-        let doubts = self.issues.iter().map(|issue| {
+        let acks = self.health.iter().map(|row| timer(row.due(), Due::Acknowledged(row.project.clone())));
+        let doubts = self.doubted_issues().into_iter().map(|issue| {
             issue.deps_due.map(|at| Timer { at, due: Due::Dependencies(issue.project.clone()) })
         });
         let queues = self.queues.iter().flat_map(|queue| {
@@ -190,7 +196,7 @@ impl Floor {
         });
         let records = sessions.chain(messages).chain(jobs).chain(projects);
         let all = records.chain(staff).chain(pins).chain(runs).chain(schedules).chain(queries);
-        let all = all.chain(requests).chain(doubts).chain(queues).chain(entries).flatten();
+        let all = all.chain(requests).chain(acks).chain(doubts).chain(queues).chain(entries).flatten();
         all.map(|timer| match self.mutes.get(&timer.due) {
             Some(mute) => Timer { at: timer.at.max(mute.until), ..timer },
             None => timer,

@@ -2,8 +2,8 @@
 
 use super::Floor;
 use crate::effect::outcome::{
-    Acted, AgentsChecked, Checkout, CheckoutTaken, Checkpoint, FoundMerged, Labelled, Landed, Primary,
-    Released, SessionEnded, Taken, Tidied,
+    Acted, AgentsChecked, Checkout, CheckoutTaken, Checkpoint, FoundMerged, HealthChecked, Labelled, Landed,
+    Primary, Released, SessionEnded, Taken, Tidied,
 };
 use crate::effect::{Action, CommandEnd, Fired, Outcome};
 use crate::ids::IssueNumber;
@@ -23,7 +23,8 @@ impl Floor {
                 Outcome::Primary(Primary { head: known.clone(), continues: true, recorded: false })
             }
             Action::FindPrimary { known: None, .. } => Outcome::NoPrimary,
-            Action::EndSession { .. } => {
+            Action::CheckHealth(_) => Outcome::HealthChecked(HealthChecked { measured: Box::default() }),
+            Action::EndSession { .. } | Action::EndStray(_) => {
                 let last_output = "bye".into();
                 Outcome::SessionEnded(SessionEnded { rescue: None, last_output, note: None })
             }

@@ -6,6 +6,7 @@
 
 mod acts;
 mod attention;
+mod health;
 mod jobs;
 mod mirror;
 mod performed;
@@ -24,6 +25,7 @@ mod tests;
 
 pub(crate) use acts::Acts;
 pub(crate) use attention::Attention;
+pub(crate) use health::Healths;
 pub(crate) use jobs::Jobs;
 pub(crate) use mirror::Mirror;
 pub(crate) use pins::Pins;
@@ -34,9 +36,12 @@ pub(crate) use sessions::{HELD_FOR, Sessions};
 pub(crate) use turn::Numbers;
 pub(crate) use vault::Vault;
 
-pub use acts::{may_act, may_ask, may_do};
+pub use acts::{dressed, may_act, may_ask, may_ask_the_vault, may_do};
 pub use attention::{READ_FORGE, is_wanted, read_lane};
-pub use jobs::{NotReviewed, Overlap, Standings, Waiting, may_ask_for_review, overlap, tidy_order};
+pub use health::may_tell;
+pub use jobs::{
+    NotReviewed, Overlap, RunWaiting, Standings, Waiting, may_ask_for_review, overlap, tidy_order,
+};
 pub use queue::{Hindrance, may_merge, may_queue, may_try};
 pub use runs::{NotAStep, may_run, may_say};
 pub use shelving::wanted;
@@ -170,9 +175,7 @@ impl<'a> Turn<'a> {
             Event::Escalated { project, text } => {
                 self.note(NoteKind::Escalation, project, None, text.clone());
             }
-            Event::PersonNeeded { project, by, asked } => {
-                self.note(NoteKind::Refused, project, None, crate::texts::reasons::needs_a_person(by, asked));
-            }
+            Event::PersonNeeded { project, by, asked } => self.person_needed(project, by, asked),
             Event::MergeAsked { project, issue, urgent, alone } => {
                 self.merge_asked(project, *issue, *urgent, *alone);
             }
@@ -190,6 +193,10 @@ impl<'a> Turn<'a> {
             Event::QuestionAsked { epoch, question, ask } => self.question_asked(*epoch, question, ask),
             Event::VaultAsked { project, ask } => self.vault_asked(project, ask),
             Event::VaultDecided { project, request, word } => self.vault_decided(project, *request, word),
+            Event::CheckupAsked { project } => self.checkup_asked(project),
+            Event::HealthAcked { project, ack } => self.health_acked(project, ack),
+            Event::HealthUnacked { project, ack } => self.health_unacked(project, ack),
+            Event::SupervisorTold { project, text, by } => self.supervisor_told(project, text, by),
             Event::TryAsked { project, ask } => self.try_asked(project, ask),
             Event::TryDropped { project, branch } => self.try_dropped(project, branch),
             Event::BranchTouched { project, branch, head } => {

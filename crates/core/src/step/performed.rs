@@ -4,7 +4,7 @@
 use super::{Turn, attention, is_wanted};
 use crate::effect::outcome;
 use crate::effect::{
-    Action, CiAbout, CiPurpose, CiReport, Fired, Outcome, RunStep, Telling, Tidy, VerifyStep,
+    Action, CiAbout, CiPurpose, CiReport, Fired, Outcome, RecordHealth, RunStep, Telling, Tidy, VerifyStep,
 };
 use crate::event::NoteKind;
 use crate::ids::QueueId;
@@ -29,6 +29,10 @@ impl Turn<'_> {
             (Action::PlanAction(plan), Outcome::RunPlanned(planned)) => {
                 self.action_planned(plan, &planned.what)
             }
+            (Action::CheckHealth(order), Outcome::HealthChecked(outcome::HealthChecked { measured })) => {
+                self.health_checked(order, measured);
+            }
+            (Action::EndStray(order), Outcome::SessionEnded(ended)) => self.stray_ended(order, ended),
             (Action::RunStep(step), Outcome::StepRan(ran)) => self.step_ran(step, ran),
             (Action::Act(order), Outcome::Acted(outcome::Acted { issue })) => self.acted(order, *issue),
             (Action::VerifyStep(claim), Outcome::StepVerified(seen)) => self.step_verified(claim, seen),
@@ -151,7 +155,8 @@ impl Turn<'_> {
                 | Action::MovePr { .. }
                 | Action::CreateIssue { .. }
                 | Action::CancelCi { .. }
-                | Action::StopStep { .. },
+                | Action::StopStep { .. }
+                | Action::RecordHealth(_),
                 Outcome::Done,
             ) => {}
             (Action::Tidy(tidy), Outcome::Tidied(what)) => self.tidied(&tidy.project, Some(what)),
@@ -194,6 +199,13 @@ impl Turn<'_> {
             }
             Action::PlanRun(plan) => self.plan_impossible(plan, &reason),
             Action::PlanAction(plan) => self.action_impossible(plan, &reason),
+            Action::CheckHealth(order) => self.checkup_impossible(order, &reason),
+            Action::RecordHealth(RecordHealth { project, .. }) => {
+                self.note(NoteKind::Escalation, project, None, reason);
+            }
+            Action::EndStray(order) => {
+                self.note(NoteKind::Escalation, &order.stray.project, None, reason);
+            }
             Action::StartSession(start) => self.session_impossible(start, &reason),
             Action::Act(order) => self.act_impossible(order, why),
             Action::RunStep(RunStep { run, step, attempt, .. })

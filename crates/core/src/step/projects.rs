@@ -5,7 +5,7 @@ use crate::event::{NoteKind, Page};
 use crate::ids::ProjectName;
 use crate::policy::Policy;
 use crate::state::{Pause, Project, Trouble, Upkeep};
-use crate::texts::escalations;
+use crate::texts::{escalations, reasons};
 use crate::time::Time;
 
 /// The token required to change projects.
@@ -17,7 +17,7 @@ impl Turn<'_> {
         let (cursor, reading, tidy_at) =
             known.map(|p| (p.cursor.clone(), p.reading, p.tidy_at)).unwrap_or_default();
         let troubles = known.map(|p| p.troubles.clone()).unwrap_or_default();
-        let upkeep = known.map(|p| p.upkeep.clone()).unwrap_or_default();
+        let (upkeep, refusals) = known.map(|p| (p.upkeep.clone(), p.refusals.clone())).unwrap_or_default();
         let before = known.map(|p| p.policy.clone());
         let pause = known.map_or_else(|| self.floor_pause(), |known| known.pause.clone());
         self.floor.projects.put(
@@ -33,6 +33,7 @@ impl Turn<'_> {
                 tidy_at,
                 upkeep,
                 troubles,
+                refusals,
             },
         );
         if let Some(before) = before {
@@ -45,6 +46,15 @@ impl Turn<'_> {
         let Some(row) = self.floor.projects.edit(Projects(()), project) else { return };
         row.paused = Some(why.to_owned());
         self.note(NoteKind::Escalation, project, None, escalations::nothing_is_started(why));
+    }
+
+    /// Something of the floor's own asked for what only a person may have done.
+    pub(super) fn person_needed(&mut self, project: &ProjectName, by: &str, asked: &str) {
+        let now = self.now;
+        let Some(row) = self.floor.projects.edit(Projects(()), project) else { return };
+        if row.refusals.count(by, now) {
+            self.note(NoteKind::Refused, project, None, reasons::needs_a_person(by, asked));
+        }
     }
 
     /// The forge was read a page further.

@@ -3,6 +3,7 @@
 
 mod actions;
 mod acts;
+mod backlog;
 mod checks;
 mod deadlines;
 mod dialogs;
@@ -11,6 +12,7 @@ mod finish;
 mod forge;
 mod freeze;
 mod heads;
+mod health;
 mod hold;
 mod issues;
 mod messages;

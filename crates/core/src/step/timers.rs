@@ -41,6 +41,7 @@ impl Turn<'_> {
             Due::Run(run) => self.run_due(run),
             Due::Schedule(project, name) => self.schedule_due(&project, &name),
             Due::Request(request) => self.request_due(request),
+            Due::Acknowledged(place) => self.acks_due(&place),
             Due::Staff(project) => self.staff_due(&project),
             Due::Dependencies(project) => self.dependencies_due(&project),
             Due::Queue(queue) => self.plan(&queue, &PlanEvent::Tick),

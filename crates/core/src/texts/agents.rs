@@ -365,18 +365,18 @@ pub fn not_committed(branch: &str, dirty: u32) -> String {
 
 pub fn steps_are_open(run: &Run) -> String {
     let open = match open_steps(run) {
-        open if open.is_empty() => "a command of the factory's is under way".to_owned(),
+        open if open.is_empty() => "the factory is running a command".to_owned(),
         open => format!("{open} can be done now"),
     };
     let text = format!(
-        "Not every step of the run is over: {open}. Say `shopfloor step done ID` of each that is done, or `shopfloor step skip ID --reason …`; `shopfloor step list` shows them. If you cannot go on, signal failed and say why."
+        "Not every step of the run is over: {open}. Say `shopfloor step done ID` for each that is done, or `shopfloor step skip ID --reason …`; `shopfloor step list` shows them. If you cannot continue, signal failed and say why."
     );
     message(FirstLine::StepsOpen, &text)
 }
 
 pub fn step_not_verified(step: &StepId, why: &str) -> String {
     let text = format!(
-        "You said that step `{step}` is done, but what it was to bring about is not there. Do what is missing and say `shopfloor step done {step}` again.{}",
+        "You said that step `{step}` is done, but the check of it disagrees. Do what is missing, and say `shopfloor step done {step}` again.{}",
         quoted(why)
     );
     message(FirstLine::StepNotVerified, &text)

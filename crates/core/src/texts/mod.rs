@@ -14,6 +14,7 @@ pub mod checks;
 pub mod comments;
 pub mod escalations;
 mod first_line;
+pub mod health;
 pub mod markers;
 pub mod notes;
 pub mod people;

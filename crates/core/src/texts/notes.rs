@@ -122,15 +122,15 @@ pub fn cannot_try(branch: &str, why: &str) -> String {
 }
 
 pub fn run_put_off(schedule: &ScheduleName, why: &str) -> String {
-    format!("schedule {schedule} is due, and put off: {why}")
+    format!("schedule {schedule} is due, but put off: {why}")
 }
 
 pub fn run_passed_over(schedule: &ScheduleName, why: &str) -> String {
-    format!("schedule {schedule} was due, and passed over: {why}")
+    format!("schedule {schedule} was due, but passed over: {why}")
 }
 
 pub fn schedule_failed(schedule: &ScheduleName, why: &str) -> String {
-    format!("schedule {schedule} is due, and cannot be run: {why}")
+    format!("schedule {schedule} is due, but cannot be run: {why}")
 }
 
 pub fn schedule_paused(schedule: &ScheduleName, by: &str) -> String {
@@ -163,8 +163,8 @@ pub fn step_not_waited_for(step: &StepId) -> String {
     format!("the command of step {step} ended, but is no longer waited for")
 }
 
-pub fn run_goes_on(formula: &FormulaName, run: RunNumber) -> String {
-    format!("{formula} was asked for again, but its run {run} is not over")
+pub fn run_asked_again(formula: &FormulaName, run: RunNumber) -> String {
+    format!("{formula} was asked for again, but its run {run} is still under way")
 }
 
 pub fn no_recipe(formula: &FormulaName, flaw: &Flaw) -> String {

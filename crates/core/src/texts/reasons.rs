@@ -82,7 +82,11 @@ pub fn act_refused(why: &Refusal) -> String {
         Refusal::Label(role, label) => {
             format!("the role {role} may not put on or take off the label {:?}", one_line(label, 80))
         }
-        Refusal::Issues(max) => format!("no more than {} may be added here", count(*max, "issue")),
+        Refusal::Closes(role, issue) => format!("the role {role} may not close issues like #{issue}"),
+        Refusal::Issues(max) => format!("no more than {} may be added or begun here", count(*max, "issue")),
+        Refusal::NoReason(issue) => {
+            format!("#{issue} is a prediction: say in a comment on it first why nothing follows")
+        }
         Refusal::Changes(max) => {
             format!("no more than {} may be made to issues here", count(*max, "change"))
         }
@@ -92,8 +96,11 @@ pub fn act_refused(why: &Refusal) -> String {
         Refusal::Like(None, title) => {
             format!("an issue like it is being made: {:?}", one_line(title, 200))
         }
-        Refusal::Asks(question) => format!("its question q{question} is open"),
+        Refusal::Asks(question) => format!("its question q{question} is still open"),
         Refusal::Questions(max) => format!("no more than {} may be asked here", count(*max, "question")),
+        Refusal::Requests(max) => {
+            format!("no more than {} may be made to the vault here", count(*max, "request"))
+        }
         Refusal::Empty => "its text is empty".to_owned(),
         Refusal::TooLong(max) => format!("its text has more than {max} bytes, or it has too many labels"),
     }
@@ -366,20 +373,20 @@ pub fn run_ended_meanwhile(result: RunResult) -> &'static str {
 }
 
 pub fn run_took_too_long(lifetime: Duration) -> String {
-    format!("it was not through within {}", span(lifetime))
+    format!("it did not finish within {}", span(lifetime))
 }
 
 pub fn run_is_stuck() -> &'static str {
-    "a bug in shopfloor: its steps wait for what is never over"
+    "a bug in shopfloor: its steps wait for something that never ends"
 }
 
 /// Of a schedule's time at which the floor was down.
 pub fn missed() -> &'static str {
-    "nobody was there at that time"
+    "the floor was down at that time"
 }
 
-pub fn run_goes_on(run: RunNumber) -> String {
-    format!("run {run} of the same formula goes on")
+pub fn run_under_way(run: RunNumber) -> String {
+    format!("run {run} of the same formula is still under way")
 }
 
 /// Who asks for a run that is due.
@@ -396,6 +403,10 @@ pub fn not_committed(dirty: u32) -> String {
     format!("{files} not committed: nothing landed, and the rescue ref of its worktree keeps them")
 }
 
+pub fn nothing_unexplained() -> &'static str {
+    "nothing was found that the factory cannot explain or mend by itself"
+}
+
 pub fn nothing_to_do() -> &'static str {
     "nothing to do"
 }
@@ -409,7 +420,7 @@ pub fn step_failed(step: &StepId, how: &str) -> String {
 }
 
 pub fn step_never_verified(step: &StepId, times: u32, why: &str) -> String {
-    format!("step {step} was said to be done {times} times, and is not: {}", one_line(why, 300))
+    format!("step {step} was reported done {times} times, but is not: {}", one_line(why, 300))
 }
 
 pub fn steps_are_open() -> &'static str {

@@ -47,6 +47,7 @@ fn is_complete(module: &str, page: &str) {
         "checks" => include_str!("checks.rs"),
         "comments" => include_str!("comments.rs"),
         "escalations" => include_str!("escalations.rs"),
+        "health" => include_str!("health.rs"),
         "markers" => include_str!("markers.rs"),
         "notes" => include_str!("notes.rs"),
         "people" => include_str!("people.rs"),
@@ -125,6 +126,7 @@ fn a_run() -> Run {
             StepRecord { state, output, note: "well".into(), ..StepRecord::default() },
             StepRecord::default(),
         ],
+        spent: Cost::default(),
     }
 }
 
@@ -418,9 +420,10 @@ fn reasons_why_something_ended() {
         run_ended_meanwhile(RunResult::Cancelled),
         run_ended_meanwhile(RunResult::Failed),
         run_is_stuck(),
+        nothing_unexplained(),
         nothing_to_do(),
         missed(),
-        run_goes_on(RunNumber(4)),
+        run_under_way(RunNumber(4)),
         by_schedule(&schedule()),
         by_issue(IssueNumber(3)),
         step_found_nothing(&step("look")),
@@ -456,8 +459,11 @@ fn reasons_why_something_ended() {
         act_refused(&Refusal::Changes(50)),
         act_refused(&Refusal::Like(Some(IssueNumber(7)), "Login times out".into())),
         act_refused(&Refusal::Like(None, "Login times out".into())),
+        act_refused(&Refusal::Closes(Role::PLANNER, IssueNumber(7))),
+        act_refused(&Refusal::NoReason(IssueNumber(7))),
         act_refused(&Refusal::Asks(QuestionId(3))),
         act_refused(&Refusal::Questions(10)),
+        act_refused(&Refusal::Requests(20)),
         act_refused(&Refusal::Empty),
         act_refused(&Refusal::TooLong(1000)),
         gave_up("no compiler"),
@@ -583,12 +589,12 @@ fn notes_on_jobs_and_sessions() {
         cannot_try("ada/greet", queue::no_checks()),
         run_asked(RunNumber(4), &formula(), "ann"),
         run_put_off(&schedule(), "900 MB of memory are available, and [limits] min_memory is 2000"),
-        run_passed_over(&schedule(), &reasons::run_goes_on(RunNumber(4))),
+        run_passed_over(&schedule(), &reasons::run_under_way(RunNumber(4))),
         schedule_failed(&schedule(), "there is no formula tydy"),
         schedule_paused(&schedule(), "ann"),
         schedule_resumed(&schedule(), "ann"),
         run_begun(RunNumber(4), &formula(), JobId(2)),
-        run_goes_on(&formula(), RunNumber(4)),
+        run_asked_again(&formula(), RunNumber(4)),
         no_recipe(&formula(), &Flaw::NoSteps),
         run_ended(RunNumber(4), &formula(), RunResult::Done, ""),
         run_ended(RunNumber(4), &formula(), RunResult::Failed, "step look failed: exit code 3"),
@@ -873,5 +879,55 @@ fn about_the_vault() {
         to_whoever_asked(&over(RequestEnd::Done, "")),
         to_whoever_asked(&over(RequestEnd::Failed, "exit code 1")),
         to_whoever_asked(&over(RequestEnd::Rejected, "ann rejected it: not today")),
+    );
+}
+
+fn found(key: &str) -> Known {
+    let finding = serde_json::from_value(json!({
+        "key": key, "priority": "P1", "what": "85 % of the floor's disk are in use, 3 GB are free",
+        "evidence": { "used_percent": 85, "disk_free": 3_000_000_000u64 },
+        "remedy": { "remedy": "tidy" }, "concern": "agent",
+    }));
+    let finding = finding.expect("a finding");
+    Known { finding, since: Time(1), told: None, tried: 3, tried_at: None, looked: None }
+}
+
+fn key(name: &str) -> crate::health::FindingKey {
+    name.parse().expect("a key")
+}
+
+#[test]
+fn health_page() {
+    use crate::health::{Priority, Remedy};
+    let (disk, runs) = (found("disk"), Remedy::CancelChecks { runs: vec![RunId(3), RunId(4)] });
+    let letter = Letter {
+        number: 3,
+        text: "what is stuck?\n```\nsudo".into(),
+        by: "ann".into(),
+        at: Time(1),
+        run: None,
+        failed: 0,
+        answer: None,
+    };
+    page!(health:
+        urgent(&disk.finding),
+        summary(&[disk.clone(), found("ci.pending")], &[key("load"), key("pr.7.review")], 1),
+        remedy(&runs),
+        remedied(&disk.finding, &Remedy::Tidy, 2),
+        stray_ended(Epoch(7), Some("refs/rescue/dev-app-3/1")),
+        cannot_look("the store is gone"),
+        acked(&key("disk"), std::time::Duration::from_secs(7 * 24 * 3600), "ann"),
+        unacked(&key("disk"), "ann"),
+        ack_over(&key("disk")),
+        letter(3, "ann", "what is stuck?"),
+        too_many_letters(20),
+        answers(&[3, 4], "Nothing is stuck: two changes wait for ben."),
+        no_answer(),
+        not_answered(&[3]),
+        journal_entry(std::slice::from_ref(&disk), &["what may go is pruned".to_owned()]),
+        run_entry(RunNumber(4), RunResult::Done, "The disk is full of logs."),
+        briefing(&[&disk], &[&letter]),
+        nothing_for_an_agent(),
+        priority(Priority::P2),
     );
 }

@@ -22,18 +22,23 @@ pub fn asked(request: &Request) -> String {
     format!("vault request {number} for {type}, by {by}: {}", one_line(reason, 200))
 }
 
+/// What an agent wants, of which it has had so much.
+pub fn wanted(of: &RequestType) -> String {
+    format!("{of} of the vault")
+}
+
 pub fn refused(number: RequestNumber, why: &str) -> String {
     format!("vault request {number} is rejected: {why}")
 }
 
 pub fn too_many(open: usize) -> String {
-    format!("{open} requests to the vault are open: another is not taken before one of them is over")
+    format!("{open} requests to the vault are open: no more are taken until one of them is over")
 }
 
 pub fn is_fired(request: &Request) -> String {
     let Request { number, r#type, fires, .. } = request;
-    let again = if *fires > 1 { format!(", for the {fires}. time") } else { String::new() };
-    format!("vault request {number} for {type} is carried out{again}")
+    let again = if *fires > 1 { format!(", attempt {fires}") } else { String::new() };
+    format!("vault request {number} for {type} is being carried out{again}")
 }
 
 pub fn fired_unasked(request: &Request) -> String {
@@ -50,9 +55,10 @@ pub fn waits(request: &Request) -> String {
     let what = match doubt {
         Doubt::Approval { changed: false } => "needs a person".to_owned(),
         Doubt::Approval { changed: true } => {
-            "was approved, but its type is declared otherwise by now: it needs a person again".to_owned()
+            "was approved, but the declaration of its type has changed since: it needs a person again"
+                .to_owned()
         }
-        Doubt::CutShort => "was cut short: it may have happened, look".to_owned(),
+        Doubt::CutShort => "was cut short: it may have happened, so look".to_owned(),
         Doubt::NotBegun { why } => format!("could not be begun: {}", one_line(why, 200)),
     };
     let [yes, no] = doubt.options().map(Decision::name);
@@ -76,18 +82,18 @@ pub fn ended(request: &Request) -> String {
 }
 
 pub fn nobody_answered_on(number: RequestNumber) -> String {
-    format!("vault request {number} has waited for 48 h: it is rejected, and can be made again")
+    format!("vault request {number} has waited for 48 h and is rejected; it can be made again")
 }
 
 pub fn not_heard_of(number: RequestNumber) -> String {
     format!(
-        "nothing has been heard of vault request {number}, which is being carried out; `shopfloor vault reject {number}` gives it up, and ends nothing"
+        "nothing has been heard of vault request {number}, which is being carried out; `shopfloor vault reject {number}` gives up waiting, and stops nothing"
     )
 }
 
 pub fn fired_all_the_same(number: RequestNumber) -> String {
     format!(
-        "vault request {number}, which nobody waited for any more, was carried out all the same, or begun"
+        "vault request {number}, which nobody waited for any more, was carried out anyway, or at least begun"
     )
 }
 
@@ -117,12 +123,12 @@ pub fn no_request(number: RequestNumber) -> String {
 }
 
 pub fn another_question(number: RequestNumber, asked: QuestionId) -> String {
-    format!("what is asked about vault request {number} now is q{asked}")
+    format!("the question about vault request {number} is now q{asked}")
 }
 
 pub fn is_another_by_now(number: RequestNumber, asked: QuestionId) -> String {
     format!(
-        "the type of vault request {number} is declared otherwise than when it was asked for: look at it again, and approve q{asked}"
+        "the declaration of its type has changed since vault request {number} was made: look at it again, and approve q{asked}"
     )
 }
 
@@ -146,7 +152,7 @@ pub fn cannot_be(request: &Request, decision: Decision) -> String {
 }
 
 pub fn no_answer(number: RequestNumber) -> String {
-    format!("an answer about vault request {number} was none of those that it has")
+    format!("an answer about vault request {number} was not one of its options")
 }
 
 /// Where nobody said who.
@@ -167,7 +173,7 @@ pub fn question(request: &Request) -> String {
             format!("Vault request {number} for {type} could not be begun: {why}. Try again?")
         }
         Some(Doubt::Approval { changed: true }) => format!(
-            "{by} asks for {type} (vault request {number}). Its type is declared otherwise than when this was approved: it was not begun. This is what it would be now."
+            "{by} asks for {type} (vault request {number}). The declaration of its type has changed since this was approved, so it was not begun. This is what it would be now."
         ),
         _ => format!("{by} asks for {type} (vault request {number})."),
     };

@@ -6,7 +6,7 @@ use shopfloor_core::event::Event;
 use shopfloor_core::ids::{ActId, Epoch, IssueNumber, QuestionId};
 use shopfloor_core::phase::Ask;
 use shopfloor_core::state::{Conduct, DeedEnd, Floor};
-use shopfloor_core::step::{may_act, may_ask};
+use shopfloor_core::step::{dressed, may_act, may_ask};
 use shopfloor_core::text::one_line;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,7 @@ impl Desk {
         // Watched before it is asked for: nothing is missed in between.
         let mut changes = self.subscribe(None)?;
         let mut engine = self.engine()?;
+        let act = dressed(engine.floor(), epoch, act);
         let before = may_act(engine.floor(), epoch, &act);
         let is_new = !matches!(before, Ok(Some(_)));
         if is_new && is_to_be_known(engine.floor(), epoch, before.as_ref().err()) {
@@ -35,7 +36,9 @@ impl Desk {
         loop {
             match end(engine.floor(), epoch, id) {
                 Some(DeedEnd::Done { issue }) => return Ok(issue),
-                Some(DeedEnd::Impossible { why }) => return Err(self.impossible(engine.floor(), epoch, &act, why)),
+                Some(DeedEnd::Impossible { why }) => {
+                    return Err(self.impossible(engine.floor(), epoch, &act, why));
+                }
                 None if Instant::now() >= deadline || self.ask_daemon("ping")?.is_none() => {
                     let text = "it is on record, and the factory has not done it yet";
                     return Err(Error::new(Exit::Busy, text)
@@ -92,7 +95,7 @@ impl Desk {
 }
 
 /// What is over is nobody's. The rest is committed, whatever comes of it, unless that is refused all the time.
-fn is_to_be_known(floor: &Floor, epoch: Epoch, refusal: Option<&Refusal>) -> bool {
+pub(super) fn is_to_be_known(floor: &Floor, epoch: Epoch, refusal: Option<&Refusal>) -> bool {
     match refusal {
         None => true,
         Some(Refusal::Over) => false,
@@ -122,17 +125,19 @@ fn way_to_allow(why: &Refusal) -> Option<String> {
     Some(format!("a person can do it, or allow it with {line} in [roles.{role}] of shopfloor.toml"))
 }
 
-fn refused(why: Option<Refusal>) -> Error {
+pub(super) fn refused(why: Option<Refusal>) -> Error {
     let why = why.unwrap_or(Refusal::Over);
     let exit = if why.needs_person() { Exit::NeedsPerson } else { Exit::Failed };
     let hint = match &why {
         Refusal::Lacks(..) | Refusal::Label(..) => way_to_allow(&why),
+        Refusal::Closes(..) => Some("say on it why it might be closed; people do it".to_owned()),
         Refusal::Like(Some(issue), _) => {
             Some(format!("nothing was made; `shopfloor issue show {issue}` shows what it says"))
         }
-        Refusal::Issues(_) | Refusal::Changes(_) | Refusal::Questions(_) => {
+        Refusal::Issues(_) | Refusal::Changes(_) | Refusal::Questions(_) | Refusal::Requests(_) => {
             Some("say in your own issue, or at the end of your work, what is left to be said".to_owned())
         }
+        Refusal::NoReason(issue) => Some(format!("`shopfloor issue comment {issue} \"…\"` says it")),
         Refusal::Asks(_) => Some("its answer comes as a message; work on meanwhile".to_owned()),
         _ => None,
     };

@@ -7,6 +7,7 @@ mod approval;
 mod asking;
 mod branch;
 mod escalate;
+mod health;
 mod job;
 mod pull;
 mod queue;

@@ -7,13 +7,19 @@ use shopfloor_core::ids::{Epoch, ProjectName, RunNumber};
 use shopfloor_core::state::{Run, Shelf};
 use shopfloor_core::step::{may_run, may_say};
 
+impl Error {
+    pub(crate) fn no_run(project: &ProjectName, number: RunNumber) -> Error {
+        Error::no_such(format!("{project} has no run {number}")).hint("`shopfloor runs` shows them")
+    }
+}
+
 impl Desk {
     /// Asks for a formula to be carried out. Returns the run's number.
     pub fn ask_for_run(&self, project: &ProjectName, ask: RunAsk) -> Result<RunNumber> {
         let formula = ask.recipe.formula.clone();
         let engine = self.engine()?;
         if let Err(other) = may_run(engine.floor(), project, &formula) {
-            return Err(Error::new(Exit::Busy, format!("run {other} of {formula} goes on"))
+            return Err(Error::new(Exit::Busy, format!("run {other} of {formula} is still under way"))
                 .hint(format!("`shopfloor run show {other}` says how far along it is")));
         }
         if let Some(flaw) = ask.recipe.flaw() {
@@ -36,9 +42,7 @@ impl Desk {
     pub fn run(&self, project: &ProjectName, number: RunNumber) -> Result<Run> {
         let floor = self.committed_about(&[Shelf::Run(project.clone(), number)])?;
         let run = floor.runs.get(&number).filter(|run| run.project == *project);
-        run.cloned().ok_or_else(|| {
-            Error::no_such(format!("{project} has no run {number}")).hint("`shopfloor runs` shows them")
-        })
+        run.cloned().ok_or_else(|| Error::no_run(project, number))
     }
 
     /// Ends a run. Its work is kept on a rescue ref.

@@ -1,11 +1,12 @@
 //! The vault: what is asked for, and what people say of that.
 
+use super::act::{is_to_be_known, refused};
 use super::not_taken;
 use crate::{Desk, Error, Exit, Result};
 use shopfloor_core::event::{Event, VaultAsk, Word};
 use shopfloor_core::ids::{Epoch, ProjectName, QuestionId, RequestNumber, RequestType};
 use shopfloor_core::state::{Decision, Request, RequestState, Shelf};
-use shopfloor_core::step::{may_decide, may_request};
+use shopfloor_core::step::{may_ask_the_vault, may_decide, may_request};
 use shopfloor_core::texts::vault;
 use shopfloor_core::vault::Spec;
 use std::str::FromStr;
@@ -53,9 +54,20 @@ impl Desk {
             return Err(Error::new(Exit::Busy, vault::too_many(open)));
         }
         let Wanted { r#type, spec, payload, reason, session } = wanted;
+        let engine = self.engine()?;
+        let before = session.map_or(Ok(()), |epoch| may_ask_the_vault(engine.floor(), epoch));
+        let refusal = before.err();
+        if let (Some(epoch), Some(why)) = (session, &refusal)
+            && !is_to_be_known(engine.floor(), epoch, Some(why))
+        {
+            return Err(refused(refusal));
+        }
         let (by, from) = (self.speaker().name.clone(), self.speaker().from.clone());
         let ask = VaultAsk { r#type, spec, payload, reason, by, from, session };
         let (applied, engine) = self.submit_and_see(&Event::VaultAsked { project: project.clone(), ask })?;
+        if refusal.is_some() {
+            return Err(refused(refusal));
+        }
         if let Some(why) = not_taken(&applied) {
             return Err(Error::new(Exit::Busy, why));
         }

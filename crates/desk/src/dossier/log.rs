@@ -2,10 +2,13 @@
 //! begin and end and what waits in the client's queue. Each byte is read once.
 
 use serde::{Deserialize, Serialize};
-use shopfloor_adapters::agent::transcript::{TurnLine, parse_rollout_line, parse_turns_line};
+use shopfloor_adapters::agent::transcript::{
+    TurnLine, Usage, parse_rollout_line, parse_rollout_usage, parse_turns_line, parse_turns_usage,
+};
 use shopfloor_adapters::host::theirs;
 use shopfloor_core::liveness::{Transcript, TurnEnd};
 use shopfloor_core::runtime::{RuntimeSpec, TranscriptKind};
+use shopfloor_core::state::Tokens;
 use shopfloor_core::time::Time;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
@@ -24,6 +27,14 @@ pub struct Log {
     began: Option<Time>,
     #[serde(default)]
     queued: u32,
+    /// What this process of the client has used; what was used in the conversation before it; and the request that was
+    /// counted last.
+    #[serde(default)]
+    tokens: Tokens,
+    #[serde(default)]
+    used_before: Tokens,
+    #[serde(default)]
+    request: String,
     /// When the client took a prompt from its queue whose turn it has not logged yet.
     #[serde(default)]
     dequeued: Option<Time>,
@@ -69,7 +80,29 @@ impl Log {
         Ok(Some(Transcript { bytes, turn, began, queued }))
     }
 
+    /// What the session has used, if its log says so.
+    pub fn tokens(&self) -> Option<Tokens> {
+        Some(self.tokens).filter(|tokens| tokens.all() > 0)
+    }
+
+    fn usage(&mut self, spec: &RuntimeSpec, line: &str, launched: Time) {
+        let used = match spec.transcript {
+            TranscriptKind::Rollout => parse_rollout_usage(line),
+            TranscriptKind::Turns => parse_turns_usage(line),
+            TranscriptKind::Opaque => None,
+        };
+        match used {
+            Some((at, Usage::All(all))) if at < launched => self.used_before = all,
+            Some((_, Usage::All(all))) => self.tokens = all.since(self.used_before),
+            Some((at, Usage::Request { name, tokens })) if at >= launched && name != self.request => {
+                (self.tokens, self.request) = (self.tokens.plus(tokens), name);
+            }
+            Some((_, Usage::Request { .. })) | None => {}
+        }
+    }
+
     fn line(&mut self, spec: &RuntimeSpec, line: &str, launched: Time, now: Time) {
+        self.usage(spec, line, launched);
         let said = match spec.transcript {
             TranscriptKind::Rollout => {
                 parse_rollout_line(line, |name| spec.error_kind(name)).map(|said| (now, said))
@@ -141,5 +174,40 @@ mod tests {
         // Into the turn that ended since; and back to the person who had typed it.
         assert_eq!(read(&[enqueue(), queue("dequeue", 31), end.clone()]), (true, false, 0));
         assert_eq!(read(&[enqueue(), end, queue("popAll", 32)]), (true, false, 0));
+    }
+
+    #[test]
+    fn what_was_used_before_the_launch_is_not_counted_and_a_request_once() {
+        let spec = |transcript: &str| -> RuntimeSpec {
+            serde_json::from_value(serde_json::json!({
+                "name": "client", "launch": { "argv": ["client"] }, "readiness": "hook", "transcript": transcript,
+                "capabilities": {
+                    "resume": false, "hooks": true, "statusline": false, "context": false, "cost": false,
+                    "delivery": "inbox",
+                },
+            }))
+            .expect("a runtime")
+        };
+        let launched = Time::parse_utc("2026-11-16T03:13:30.000Z").expect("a time");
+        let read = |kind: &str, lines: &[String]| {
+            let (spec, mut log) = (spec(kind), Log::default());
+            lines.iter().for_each(|line| log.line(&spec, line, launched, launched));
+            log.tokens()
+        };
+        let answer = |s: u32, id: &str, output: u64| {
+            format!(
+                r#"{{"type":"assistant","timestamp":"2026-11-16T03:13:{s}.000Z","message":{{"id":"{id}","usage":{{"input_tokens":10,"output_tokens":{output}}}}}}}"#
+            )
+        };
+        let told = [answer(20, "a", 5), answer(31, "b", 5), answer(31, "b", 5), answer(32, "c", 6)];
+        assert_eq!(read("turns", &told), Some(Tokens { input: 20, output: 11, cached: 0 }));
+        assert_eq!(read("turns", &told[..1]), None);
+        let count = |s: u32, input: u64| {
+            format!(
+                r#"{{"type":"event_msg","timestamp":"2026-11-16T03:13:{s}.000Z","payload":{{"type":"token_count","info":{{"total_token_usage":{{"input_tokens":{input},"cached_input_tokens":0,"output_tokens":1}}}}}}}}"#
+            )
+        };
+        let told = [count(20, 100), count(31, 150), count(31, 150), count(32, 170)];
+        assert_eq!(read("rollout", &told), Some(Tokens { input: 70, output: 0, cached: 0 }));
     }
 }

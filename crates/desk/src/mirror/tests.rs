@@ -45,6 +45,22 @@ fn only_those_who_live_are_seen() {
     }
 }
 
+/// What is on the shelf is not part of a floor: the daemon remembers as much as is at hand.
+#[test]
+fn what_left_the_floor_is_forgotten() {
+    use crate::view::agent::tests::floor;
+    let home = tempfile::tempdir().expect("a folder");
+    let mut mirror = Mirror::start(Layout::new(home.path())).expect("folders");
+    let floor = floor(AgentStatus::Active, SessionState::Ended, None, Time(1));
+    for _ in 0..2 {
+        mirror.records.insert(RECORD.into(), Time(1));
+        mirror.reconcile(&floor);
+        assert_eq!((mirror.agents.len(), mirror.records.len()), (1, 0));
+        mirror.reconcile(&Floor::default());
+        assert_eq!(mirror.agents.len(), 0);
+    }
+}
+
 fn project() -> ProjectName {
     "p".parse().expect("a name")
 }

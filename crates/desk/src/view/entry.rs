@@ -227,7 +227,7 @@ fn waits_for(floor: &Floor, entry: &Entry) -> String {
         EntryState::Checking { again_at: Some(at), .. } => {
             return texts::next_try("the checks, which could not run", &clock(*at));
         }
-        EntryState::Queued | EntryState::Publishing => {}
+        EntryState::Queued | EntryState::Merging => {}
     }
     if let Some(branch) = floor.waits_for_branch(entry) {
         let newest = |e: &&Entry| e.queue() == entry.queue() && e.branch == branch;

@@ -88,7 +88,7 @@ impl<'f> Explained<'f> {
             NoteFilter { project: Some(project.to_string()), issue: Some(issue.0), ..NoteFilter::default() };
         let notes = store.last_notes(&filter, NOTES)?;
         let mut pending = store.outbox()?;
-        pending.retain(|q| concerns(&q.action, floor, &project, issue, job));
+        pending.retain(|q| concerns(&q.action, floor, &project, Some(issue), job));
         let runs = desk.ci()?.list(&project, RUNS_LOOKED_AT)?;
         let last_ci = runs.into_iter().find(|run| run.issue == Some(issue));
         let why = known.filter(|i| i.open).map(|i| job::why(floor, i));
@@ -98,7 +98,6 @@ impl<'f> Explained<'f> {
 
     /// The form that programs get.
     pub fn view(self, floor: &Floor) -> Explanation {
-        let stage = |s: &Stage| StageView { state: s.state.clone(), at: moment(s.at) };
         let questions = self.job.map(|job| question::about(floor, job)).unwrap_or_default();
         Explanation {
             project: self.project,
@@ -107,7 +106,7 @@ impl<'f> Explained<'f> {
             why: self.why,
             daemon: self.daemon,
             job: self.job.map(|job| JobView::new(floor, job)),
-            history: self.job.map(|job| job.history.iter().map(stage).collect()).unwrap_or_default(),
+            history: self.job.map(history).unwrap_or_default(),
             last_ci: self.last_ci.map(RunView::from),
             questions: questions.into_iter().map(Into::into).collect(),
             unread_messages: self.job.map(|job| unread(floor, job)).unwrap_or_default(),
@@ -117,7 +116,13 @@ impl<'f> Explained<'f> {
     }
 }
 
-fn pending_view(queued: &OutboxEffect) -> PendingView {
+/// When a job entered each state.
+pub(super) fn history(job: &Job) -> Vec<StageView> {
+    let stage = |s: &Stage| StageView { state: s.state.clone(), at: moment(s.at) };
+    job.history.iter().map(stage).collect()
+}
+
+pub(super) fn pending_view(queued: &OutboxEffect) -> PendingView {
     PendingView {
         effect: queued.id,
         action: queued.action.name(),
@@ -141,14 +146,16 @@ pub fn unread(floor: &Floor, job: &Job) -> Vec<MessageView> {
         .collect()
 }
 
-/// Whether an effect is about this issue or its job.
-fn concerns(
+/// Whether an effect is about this job, or the issue it is of.
+pub(super) fn concerns(
     action: &Action,
     floor: &Floor,
     project: &ProjectName,
-    issue: IssueNumber,
+    issue: Option<IssueNumber>,
     job: Option<&Job>,
 ) -> bool {
+    let my_issue =
+        |p: &ProjectName, i: Option<IssueNumber>| p == project && i.is_some_and(|i| Some(i) == issue);
     let my_job = |id| job.is_some_and(|job| job.id == id);
     let my_entry = |entry| floor.entries.get(&entry).is_some_and(|e| e.job.is_some_and(my_job));
     let my_pr = |p: &ProjectName, pr| p == project && job.is_some_and(|job| job.pr == Some(pr));
@@ -166,17 +173,18 @@ fn concerns(
         Action::RunStep(step) => my_job(step.job),
         Action::VerifyStep(claim) => my_job(claim.job),
         Action::PlanAction(plan) => my_job(plan.job),
+        Action::EndStray(order) => order.job.is_some_and(my_job),
         Action::RunCi { job, .. } => job.is_some_and(my_job),
         Action::StartSession(start) => my_job(start.job),
         Action::RingInbox { epoch, .. } => floor.sessions.get(epoch).is_some_and(|s| my_job(s.job)),
         Action::EditLabels { project: p, issue: i, .. }
         | Action::Comment { project: p, issue: i, .. }
-        | Action::CloseIssue { project: p, issue: i } => p == project && *i == issue,
-        Action::Act(order) => order.project == *project && order.what.issue() == Some(issue),
+        | Action::CloseIssue { project: p, issue: i } => my_issue(p, Some(*i)),
+        Action::Act(order) => my_issue(&order.project, order.what.issue()),
         Action::ClosePr { project: p, pr, .. }
         | Action::MovePr { project: p, pr, .. }
         | Action::CommentPr { project: p, pr, .. } => my_pr(p, *pr),
-        Action::Tell(telling) => telling.project == *project && telling.issue == Some(issue),
+        Action::Tell(telling) => my_issue(&telling.project, telling.issue),
         Action::BuildTry { project: p, entry, .. } => {
             p == project && job.is_some_and(|j| j.branch == entry.branch)
         }
@@ -189,7 +197,7 @@ fn concerns(
         Action::PostStatus { project: p, commit, .. } => {
             p == project && job.is_some_and(|job| job.head.as_ref() == Some(commit))
         }
-        Action::RetireBranch { project: p, issue: i, .. } => p == project && *i == Some(issue),
+        Action::RetireBranch { project: p, issue: i, .. } => my_issue(p, *i),
         Action::SyncCheckout { .. }
         | Action::TakeCheckout { .. }
         | Action::CheckAgents { .. }
@@ -197,6 +205,8 @@ fn concerns(
         | Action::CreateIssue { .. }
         | Action::CancelCi { .. }
         | Action::PlanRun(_)
+        | Action::CheckHealth(_)
+        | Action::RecordHealth(_)
         | Action::StopStep { .. }
         | Action::Fire(_)
         | Action::Tidy(_) => false,

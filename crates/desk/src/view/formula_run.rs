@@ -5,7 +5,9 @@ use crate::time::moment;
 use serde::Serialize;
 use shopfloor_core::ids::{FormulaName, JobId, PrNumber, ProjectName, RunNumber, ScheduleName, StepId};
 use shopfloor_core::recipe::Step;
-use shopfloor_core::state::{Floor, Run, RunState, StepRecord};
+use shopfloor_core::state::{Floor, Run, RunState, StepRecord, Tokens};
+use shopfloor_core::step::RunWaiting;
+use shopfloor_core::text::one_line;
 use std::collections::BTreeMap;
 
 /// A run as `--json` shows it.
@@ -30,6 +32,9 @@ pub struct FormulaRunView {
     pub pr: Option<PrNumber>,
     /// The name of its agent's tmux session.
     pub session: Option<String>,
+    /// As far as its agents' clients tell; null: they do not.
+    pub cost_usd: Option<f64>,
+    pub tokens: Option<Tokens>,
     pub steps: Vec<StepView>,
 }
 
@@ -55,6 +60,7 @@ impl FormulaRunView {
     pub fn new(floor: &Floor, run: &Run) -> FormulaRunView {
         let job = run.job().and_then(|job| floor.jobs.get(&job));
         let session = job.and_then(|job| job.session).and_then(|epoch| floor.sessions.get(&epoch));
+        let cost = run.cost(floor);
         FormulaRunView {
             run: run.number,
             project: run.project.clone(),
@@ -75,9 +81,20 @@ impl FormulaRunView {
             branch: job.map(|job| job.branch.clone()),
             pr: job.and_then(|job| job.pr),
             session: session.map(|session| session.tmux.clone()),
+            cost_usd: dollars(cost.micros),
+            tokens: tokens(cost.tokens),
             steps: run.steps().map(|(step, record)| view(run, step, record)).collect(),
         }
     }
+}
+
+/// None if nobody told.
+pub(super) fn dollars(micros: u64) -> Option<f64> {
+    (micros > 0).then_some(micros as f64 / 1e6)
+}
+
+pub(super) fn tokens(tokens: Tokens) -> Option<Tokens> {
+    Some(tokens).filter(|tokens| tokens.all() > 0)
 }
 
 fn view(run: &Run, step: &Step, record: &StepRecord) -> StepView {
@@ -108,8 +125,25 @@ pub fn state(run: &Run) -> &'static str {
 /// What a run waits for, or how its end came about.
 pub fn why(floor: &Floor, run: &Run) -> Option<String> {
     match &run.state {
-        RunState::Waiting => Some("room for it".to_owned()),
+        RunState::Waiting => Some(waits_for(RunWaiting::of(floor, run))),
         RunState::Live { job, .. } => job::waits_for(floor, floor.jobs.get(job)?),
         RunState::Ended { reason, .. } => Some(reason.clone()).filter(|reason| !reason.is_empty()),
+    }
+}
+
+/// What a run that has not begun waits for.
+fn waits_for(waiting: RunWaiting) -> String {
+    match waiting {
+        RunWaiting::Ready => "ready".to_owned(),
+        RunWaiting::Turn(run) => format!("waits for run {run} of the same formula"),
+        RunWaiting::Paused(why) => format!("its project is paused: {}", one_line(&why, 120)),
+        RunWaiting::Room { live, max } => format!("waits for a free slot for runs ({live} of {max} in use)"),
+        RunWaiting::FloorRoom { live, max } => {
+            format!("waits for a free slot on the floor ({live} of {max} in use)")
+        }
+        RunWaiting::Looking => "waits until its project's agents have been looked at".to_owned(),
+        RunWaiting::Outage { role, why } => {
+            format!("waits until {role} agents can work: {}", one_line(&why, 120))
+        }
     }
 }

@@ -1,15 +1,17 @@
 //! How the floor is doing, as one value: its machine, its agents, what it waits for and what fails. Nothing is started to
 //! find out, and each part is a reader of its own.
 
+use super::finding::{FindingView, Looked};
 use super::{agent, question, trouble};
 use crate::time::moment;
 use crate::{Desk, Result, now};
 use serde::Serialize;
 use shopfloor_adapters::host::machine::{self, Pressure};
 use shopfloor_adapters::layout::Layout;
-use shopfloor_core::ids::{IssueNumber, ProjectName, QueueId};
+use shopfloor_core::health::Containers;
+use shopfloor_core::ids::{IssueNumber, ProjectName, QueueId, Role};
 use shopfloor_core::label::Label;
-use shopfloor_core::state::{EntryState, Floor, JobState, SessionState};
+use shopfloor_core::state::{EntryState, Floor, JobState, Schedule, SessionState};
 use shopfloor_core::time::Time;
 use std::collections::BTreeMap;
 
@@ -30,6 +32,23 @@ pub struct HealthView {
     pub questions: Vec<OpenQuestion>,
     pub blocked: Vec<BlockedIssue>,
     pub troubles: Vec<trouble::TroubleView>,
+    /// What is not as it should be, most urgent first; what people acknowledged comes last.
+    pub findings: Vec<FindingView>,
+    /// Of docker, if it runs.
+    pub containers: Option<Containers>,
+    /// The schedules of supervisors, which look by themselves.
+    pub supervisors: Vec<SupervisorView>,
+}
+
+#[derive(Serialize)]
+pub struct SupervisorView {
+    pub project: ProjectName,
+    pub enabled: bool,
+    /// When it looked last, and when it will again.
+    pub looked: Option<String>,
+    pub next: Option<String>,
+    /// Letters of people's that wait for it.
+    pub letters: usize,
 }
 
 /// Bytes. What is not known is `null`.
@@ -86,10 +105,16 @@ pub struct BlockedIssue {
 impl HealthView {
     /// Of one project, or of all of the floor.
     pub fn new(desk: &Desk, only: Option<&ProjectName>) -> Result<HealthView> {
+        Ok(HealthView::with(desk, only)?.0)
+    }
+
+    /// The same, and what its findings were made of.
+    pub fn with(desk: &Desk, only: Option<&ProjectName>) -> Result<(HealthView, Looked)> {
         let floor = desk.floor()?;
+        let looked = Looked::at(desk, &floor, only)?;
         let mine = |project: &ProjectName| only.is_none_or(|only| only == project);
         let live = || floor.jobs.iter().filter(|job| job.is_live() && mine(&job.project));
-        Ok(HealthView {
+        let view = HealthView {
             at: moment(now()),
             running: desk.daemon()?.running,
             machine: MachineView::new(&desk.layout),
@@ -101,7 +126,11 @@ impl HealthView {
             questions: questions(&floor, mine),
             blocked: blocked(&floor, mine),
             troubles: trouble::all(desk, &floor, mine)?,
-        })
+            findings: looked.findings(),
+            containers: looked.measured.as_ref().and_then(|measured| measured.containers.clone()),
+            supervisors: supervisors(&floor, mine),
+        };
+        Ok((view, looked))
     }
 }
 
@@ -120,6 +149,22 @@ impl MachineView {
             pressure: machine::pressure().map(pressure),
         }
     }
+}
+
+fn supervisors(floor: &Floor, mine: impl Fn(&ProjectName) -> bool) -> Vec<SupervisorView> {
+    let is_its = |schedule: &&Schedule| schedule.plan.formula.as_str() == Role::SUPERVISOR.as_str();
+    let schedules = floor.schedules.iter().filter(is_its).filter(|schedule| mine(&schedule.project));
+    let view = |schedule: &Schedule| {
+        let row = floor.health.get(&Some(schedule.project.clone()));
+        SupervisorView {
+            project: schedule.project.clone(),
+            enabled: schedule.is_in_force(),
+            looked: row.and_then(|row| row.checked_at).map(moment),
+            next: schedule.next.map(moment),
+            letters: row.map_or(0, |row| row.open_letters().count()),
+        }
+    };
+    schedules.map(view).collect()
 }
 
 fn sessions(floor: &Floor, mine: impl Fn(&ProjectName) -> bool) -> BTreeMap<&'static str, usize> {

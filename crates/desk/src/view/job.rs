@@ -172,7 +172,7 @@ fn waits_in_its_state(floor: &Floor, job: &Job) -> Option<String> {
         JobState::Finishing { remaining, .. } => {
             format!("its last steps: {}", remaining.iter().cloned().collect::<Vec<_>>().join(", "))
         }
-        JobState::Ended { .. } => return job.reason.clone(),
+        JobState::Ended { .. } => return job.reason.clone().filter(|reason| !reason.is_empty()),
     };
     Some(text)
 }

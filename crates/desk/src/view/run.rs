@@ -6,6 +6,7 @@ use serde::Serialize;
 use shopfloor_adapters::ci::last_step;
 use shopfloor_core::effect::{CiVerdict, CommitSource};
 use shopfloor_core::ids::{IssueNumber, ProjectName, RunId, Sha};
+use shopfloor_core::state::Shelf;
 use shopfloor_store::ci::{CiRun, CiStep};
 use std::path::Path;
 
@@ -79,8 +80,12 @@ struct Wanted {
 
 impl Wanted {
     fn named(desk: &Desk, project: &ProjectName, which: &str) -> Result<Wanted> {
-        let (forge, floor) = (desk.forge(project)?, desk.history()?);
         let number: Option<u64> = which.parse().ok().map(|IssueNumber(number)| number);
+        let shelf = match number {
+            Some(number) => Shelf::Number(project.clone(), IssueNumber(number)),
+            None => Shelf::Branch(project.clone(), which.to_owned()),
+        };
+        let (forge, floor) = (desk.forge(project)?, desk.committed_about(&[shelf])?);
         let pulls = answer(forge.pulls(None))?;
         let pull = pulls.iter().rfind(|pr| number.map_or(pr.branch == which, |number| pr.number.0 == number));
         let job = match number {

@@ -1,9 +1,10 @@
 //! Schedules: when each is next due, what is in the way, and what came of the last time.
 
+use super::formula_run::{dollars, tokens};
 use crate::time::moment;
 use serde::Serialize;
 use shopfloor_core::ids::{FormulaName, ProjectName, RunNumber, ScheduleName};
-use shopfloor_core::state::{Came, LastTime, Planning, Schedule};
+use shopfloor_core::state::{Came, LastTime, Planning, Schedule, Tokens};
 use std::collections::BTreeMap;
 
 /// A schedule as `--json` shows it.
@@ -30,8 +31,12 @@ pub struct ScheduleView {
     /// Runs that have ended, and what one of them costs on average.
     pub runs: u64,
     pub average_seconds: Option<u64>,
-    /// As far as clients tell.
+    /// As far as clients tell, like all that follows.
     pub average_dollars: Option<f64>,
+    pub average_tokens: Option<Tokens>,
+    /// What all of them have cost together.
+    pub dollars: Option<f64>,
+    pub tokens: Option<Tokens>,
 }
 
 #[derive(Serialize)]
@@ -48,6 +53,7 @@ impl ScheduleView {
         let plan = &schedule.plan;
         let spent = &schedule.spent;
         let average = |all: u64| all.checked_div(spent.runs);
+        let (micros, used) = (spent.cost.micros, spent.cost.tokens);
         let postponed = schedule.postponed.as_ref();
         ScheduleView {
             schedule: schedule.name.clone(),
@@ -65,9 +71,14 @@ impl ScheduleView {
             passed_over: schedule.passed.as_ref().map(LastView::new),
             runs: spent.runs,
             average_seconds: average(spent.time.as_secs()),
-            average_dollars: average(spent.micros)
-                .filter(|micros| *micros > 0)
-                .map(|micros| micros as f64 / 1_000_000.0),
+            average_dollars: average(micros).and_then(dollars),
+            average_tokens: tokens(Tokens {
+                input: average(used.input).unwrap_or(0),
+                output: average(used.output).unwrap_or(0),
+                cached: average(used.cached).unwrap_or(0),
+            }),
+            dollars: dollars(micros),
+            tokens: tokens(used),
         }
     }
 }

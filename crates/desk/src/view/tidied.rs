@@ -17,6 +17,8 @@ pub struct TidiedView {
     pub session_folders: Amount,
     pub notice_records: Amount,
     pub store_copies: Amount,
+    /// About agents that the store no longer knows.
+    pub agent_files: Amount,
     pub rescue_refs: u64,
     /// Objects and refs that were files of their own and are in packs now.
     pub objects_packed: u64,
@@ -41,6 +43,7 @@ impl TidiedView {
             session_folders: what.sessions,
             notice_records: what.notices,
             store_copies: what.kept.copies,
+            agent_files: what.kept.files,
             rescue_refs: u64::from(what.rescues),
             objects_packed: what.packed.objects,
             refs_packed: what.packed.refs,
@@ -59,7 +62,7 @@ impl TidiedView {
     }
 
     /// Kind by kind, for people.
-    pub fn lines(&self) -> [TidiedLine; 11] {
+    pub fn lines(&self) -> [TidiedLine; 12] {
         let sized = |name, amount: Amount| (name, amount.count, Some(amount.bytes));
         [
             sized("rows of ended jobs", self.ended_jobs),
@@ -70,6 +73,7 @@ impl TidiedView {
             sized("folders of sessions", self.session_folders),
             sized("records of commands", self.notice_records),
             sized("copies of the store", self.store_copies),
+            sized("files about agents", self.agent_files),
             ("rescue refs", self.rescue_refs, None),
             ("loose objects, packed", self.objects_packed, None),
             ("loose refs, packed", self.refs_packed, None),

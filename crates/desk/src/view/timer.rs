@@ -70,6 +70,7 @@ fn about(floor: &Floor, due: &Due) -> (Option<ProjectName>, String) {
         | Due::Staff(project)
         | Due::Dependencies(project) => Some((Some(project.clone()), project.to_string())),
         Due::Schedule(project, name) => Some((Some(project.clone()), format!("schedule {name}"))),
+        Due::Acknowledged(place) => Some((place.clone(), format!("what is acknowledged of {due}"))),
         Due::Query(id) => floor.query(*id).and_then(|(conduct, _)| job(&conduct.job)),
         Due::Request(number) => {
             floor.requests.get(number).map(|request| (Some(request.project.clone()), due.to_string()))
@@ -103,6 +104,7 @@ fn then(due: &Due) -> &'static str {
         Due::Schedule(..) => "its formula is run, if there is room",
         Due::Request(_) => "people are reminded of it, or it is rejected",
         Due::Run(_) => "it has taken too long, and ends",
+        Due::Acknowledged(_) => "it is shown again",
         Due::Staff(_) => "agents that cannot work are tried again, or reported again",
         Due::Dependencies(_) => "dependencies that look wrong are looked at again",
         Due::Queue(_) => "it continues, or somebody is told that it waits",

@@ -9,7 +9,7 @@ use shopfloor_core::policy::Policy;
 use shopfloor_store::memory::MemoryStore;
 use std::time::Duration;
 
-const CAPACITY: Capacity = Capacity { checks: 1, tasks: 50 };
+const CAPACITY: Capacity = Capacity { checks: Some(1), tasks: 50 };
 const FAR: Resync = Resync { soonest: Duration::from_secs(60), latest: Duration::from_secs(600) };
 
 fn project() -> ProjectName {
@@ -169,4 +169,19 @@ fn calls_that_hang_leave_workers_for_others() {
         Some(IssueNumber(5)),
         "its turn is over"
     );
+}
+
+#[test]
+fn the_room_for_checks_follows_the_projects_unless_it_is_set() {
+    let mut conductor = conductor(MemoryStore::default());
+    let engine = Engine::open(MemoryStore::default()).unwrap();
+    let mut open = Conductor::new(engine, Capacity { checks: None, tasks: 50 });
+    assert_eq!(open.check_slots(), 2, "no project");
+    for (name, slots) in [("a", 1), ("b", 4), ("c", 2)] {
+        let policy = Policy { merge_slots: slots, ..Policy::default() };
+        let set = Event::ProjectSet { project: name.parse().unwrap(), checkout: "co".into(), policy };
+        open.submit(Time(1), &set).unwrap();
+        conductor.submit(Time(1), &set).unwrap();
+    }
+    assert_eq!((open.check_slots(), conductor.check_slots()), (5, 1));
 }

@@ -1,4 +1,4 @@
-//! Counts the files below a folder that match a pattern.
+//! Finds the files below a folder that match a pattern.
 
 use shopfloor_core::paths::{PathGlob, Segment};
 use std::collections::BTreeSet;
@@ -9,11 +9,16 @@ use std::path::{Path, PathBuf};
 /// How many entries are looked at; a pattern that needs more is too broad.
 const ENTRIES_MAX: u32 = 200_000;
 
-/// The number of files that match. A symbolic link to a folder is followed only where the pattern names it.
-pub(super) fn count(root: &Path, glob: &PathGlob) -> Result<u32, String> {
+/// The files that match. A symbolic link to a folder is followed only where the pattern names it.
+pub(super) fn found(root: &Path, glob: &PathGlob) -> Result<BTreeSet<PathBuf>, String> {
     let mut walk = Walk { found: BTreeSet::new(), looked_at: 0 };
     walk.folder(root, glob.segments())?;
-    Ok(u32::try_from(walk.found.len()).unwrap_or(u32::MAX))
+    Ok(walk.found)
+}
+
+/// One of them that is longer, or whose length cannot be known.
+pub(super) fn longer(files: &BTreeSet<PathBuf>, max: u64) -> Option<&PathBuf> {
+    files.iter().find(|file| fs::metadata(file).map_or(u64::MAX, |meta| meta.len()) > max)
 }
 
 struct Walk {
@@ -73,9 +78,12 @@ mod tests {
         }
         fs::create_dir(root.path().join("dir.md")).expect("made");
         std::os::unix::fs::symlink("..", root.path().join("docs/loop")).expect("a link");
-        let check = |pattern: &str, expect: u32| {
-            assert_eq!(count(root.path(), &PathGlob::new(pattern).expect("good")), Ok(expect), "{pattern}");
+        let files = |pattern: &str| found(root.path(), &PathGlob::new(pattern).expect("good"));
+        let check = |pattern: &str, expect: usize| {
+            assert_eq!(files(pattern).map(|files| files.len()), Ok(expect), "{pattern}");
         };
+        let all = files("**/*.md").expect("found");
+        assert_eq!((longer(&all, 1), longer(&all, 0).is_some()), (None, true));
         check("*.md", 1);
         check("docs/5-3-*.md", 1);
         check("docs/**/5-3-*.md", 2);

@@ -38,6 +38,8 @@ pub enum Check {
         glob: String,
         min: u32,
         max: Option<u32>,
+        /// None of them is longer.
+        max_bytes: Option<u64>,
     },
     /// A program that ends with status 0.
     Run {
@@ -56,9 +58,23 @@ pub enum Check {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GitCheck {
     Clean,
-    CommitsAhead { of: String, min: u32 },
-    Pushed { remote: String, branch: Option<String> },
-    BranchExists { branch: String },
+    CommitsAhead {
+        of: String,
+        min: u32,
+        max: Option<u32>,
+    },
+    /// No other files than these are changed.
+    ChangesOnly {
+        of: String,
+        paths: Vec<String>,
+    },
+    Pushed {
+        remote: String,
+        branch: Option<String>,
+    },
+    BranchExists {
+        branch: String,
+    },
 }
 
 /// What one check found.
@@ -132,9 +148,15 @@ impl Verifier {
     fn check(&self, check: &Check, key: &StoryKey) -> Result<(bool, String), String> {
         let values = [(KEY, key.as_str())];
         match check {
-            Check::Files { glob, min, max } => {
+            Check::Files { glob, min, max, max_bytes } => {
                 let pattern = fill::with(glob, &values, paths::escape).map_err(words)?;
-                let found = files::count(&self.root, &PathGlob::new(&pattern)?)?;
+                let files = files::found(&self.root, &PathGlob::new(&pattern)?)?;
+                let found = u32::try_from(files.len()).unwrap_or(u32::MAX);
+                if let Some(too_long) = max_bytes.and_then(|max| files::longer(&files, max)) {
+                    let name = too_long.strip_prefix(&self.root).unwrap_or(too_long).display();
+                    let max = max_bytes.unwrap_or_default();
+                    return Ok((false, format!("{name} is longer than {max} bytes")));
+                }
                 let bound = match max {
                     Some(max) => format!("from {min} to {max} are wanted"),
                     None => format!("at least {min} are wanted"),
@@ -156,7 +178,19 @@ impl Verifier {
                 let (git, root) = (&self.git, &self.root);
                 match check {
                     GitCheck::Clean => facts::is_clean(git, root),
-                    GitCheck::CommitsAhead { of, min } => facts::commits_ahead(git, root, &fill(of)?, *min),
+                    GitCheck::CommitsAhead { of, min, max } => {
+                        facts::commits_ahead(git, root, &fill(of)?, *min, *max)
+                    }
+                    GitCheck::ChangesOnly { of, paths } => {
+                        let of = fill(of)?;
+                        let globs = paths.iter().map(|path| {
+                            PathGlob::new(&fill::with(path, &values, paths::escape).map_err(words)?)
+                        });
+                        let globs = globs.collect::<Result<Vec<_>, String>>()?;
+                        facts::changes_only(git, root, &of, |path| {
+                            globs.iter().any(|glob| glob.matches_all(path))
+                        })
+                    }
                     GitCheck::Pushed { remote, branch } => {
                         let branch = branch.as_deref().map(fill).transpose()?;
                         facts::is_pushed(git, root, remote, branch.as_deref())
@@ -219,6 +253,9 @@ fn describe(check: &Check, key: &StoryKey) -> String {
         }
         Check::Git(GitCheck::Clean) => "git clean".to_owned(),
         Check::Git(GitCheck::CommitsAhead { of, .. }) => format!("git commits_ahead of {}", filled(of)),
+        Check::Git(GitCheck::ChangesOnly { paths, .. }) => {
+            format!("git changes_only {}", filled(&paths.join(" ")))
+        }
         Check::Git(GitCheck::Pushed { remote, .. }) => format!("git pushed to {remote}"),
         Check::Git(GitCheck::BranchExists { branch }) => format!("git branch_exists {}", filled(branch)),
         Check::Json { file, pointer, .. } => format!("json {} {}", filled(file), filled(pointer)),

@@ -63,7 +63,8 @@ impl Attendants {
     ) -> io::Result<Attendants> {
         let (sender, news) = channel();
         std::thread::Builder::new().name("attend".into()).spawn(move || {
-            let mut attendants = AttendantLoop { layout, tmux, runtimes, clock, sessions: BTreeMap::new() };
+            let mut attendants =
+                AttendantLoop { layout, tmux, runtimes, clock, sessions: BTreeMap::new(), gone: Vec::new() };
             while attendants.turn(&news, &mut tell) {}
         })?;
         Ok(Attendants(sender))
@@ -80,6 +81,8 @@ struct AttendantLoop {
     runtimes: Runtimes,
     clock: fn() -> Time,
     sessions: BTreeMap<Epoch, Attendant>,
+    /// Those that are over, until they have had their last word.
+    gone: Vec<Attendant>,
 }
 
 impl AttendantLoop {
@@ -99,6 +102,9 @@ impl AttendantLoop {
                 touched.dedup();
                 for epoch in touched {
                     self.attend(epoch, tell);
+                }
+                for mut session in std::mem::take(&mut self.gone) {
+                    session.last_word(tell);
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -137,7 +143,7 @@ impl AttendantLoop {
                 Some(epoch)
             }
             News::Gone(epoch) => {
-                self.sessions.remove(&epoch);
+                self.gone.extend(self.sessions.remove(&epoch));
                 None
             }
             News::Written(epoch) => Some(epoch),

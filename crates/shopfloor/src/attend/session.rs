@@ -34,7 +34,9 @@ const LOOKS_SKIPPED: u32 = 6;
 const CONFIRM_EVERY: Duration = Duration::from_secs(600);
 /// Changes smaller than these are not worth a commit.
 const CONTEXT_STEP: u8 = 5;
-const COST_STEP_MICROS: u64 = 100_000;
+/// Of what was last reported, in tenths, but within these: a session that ends in mid-turn has said nearly all of it.
+const COST_STEP_MICROS: (u64, u64) = (10_000, 100_000);
+const TOKENS_STEP: (u64, u64) = (2_000, 50_000);
 
 /// What the floor says about a live session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -222,6 +224,19 @@ impl Attendant {
     }
 
     /// Something was written for us, or time has passed.
+    /// The session is over. What it has cost since it was last reported still counts.
+    pub fn last_word(&mut self, tell: &mut dyn FnMut(Event)) {
+        let Some((_, last)) = self.reported.take() else { return };
+        if let Err(e) = self.dossier.catch_up(&self.dir, &self.spec, (self.clock)()) {
+            tracing::warn!("what session {} told last cannot be read: {e}", self.brief.epoch);
+        }
+        let (cost_micros, tokens) = (self.dossier.cost_micros(), self.dossier.tokens());
+        if (cost_micros, tokens) != (last.cost_micros, last.tokens) {
+            let status = SessionStatus { cost_micros, tokens, ..last };
+            tell(Event::StatusSeen { epoch: self.brief.epoch, status, conversation: None });
+        }
+    }
+
     pub fn attend(&mut self, tell: &mut dyn FnMut(Event)) {
         let now = (self.clock)();
         let caught = match self.dossier.catch_up(&self.dir, &self.spec, now) {
@@ -342,6 +357,7 @@ impl Attendant {
             confidence: status.confidence,
             context_percent: status.context_percent,
             cost_micros: self.dossier.cost_micros(),
+            tokens: self.dossier.tokens(),
             dialog: status.dialog.clone(),
             question: status.question.clone(),
         };
@@ -372,14 +388,18 @@ impl Attendant {
         // The same failure in another turn is another failure, even if nobody saw the turn in between.
         let failed = matches!(new.state, State::Failed { .. } | State::LimitedUntil { .. });
         let context = old.context_percent.unwrap_or(0).abs_diff(new.context_percent.unwrap_or(0));
-        let cost = new.cost_micros.unwrap_or(0).saturating_sub(old.cost_micros.unwrap_or(0));
+        let step = |old: u64, (least, most): (u64, u64)| (old / 10).clamp(least, most);
+        let (paid, used) = (old.cost_micros.unwrap_or(0), old.tokens.unwrap_or_default());
+        let cost = new.cost_micros.unwrap_or(0).saturating_sub(paid);
+        let tokens = new.tokens.unwrap_or_default().since(used).all();
         let progress = self.dossier.evidence.progress().map(|(_, at)| at);
         detail(&old.state) != detail(&new.state)
             || (new.dialog.is_some() && asks(old) != asks(new))
             || old.question != new.question
             || (failed && old.since != new.since)
             || context >= CONTEXT_STEP
-            || cost >= COST_STEP_MICROS
+            || cost >= step(paid, COST_STEP_MICROS)
+            || tokens >= step(used.all(), TOKENS_STEP)
             || (new.state == State::Stuck && age >= self.spec.timing.strike())
             || (age >= CONFIRM_EVERY && progress > Some((self.clock)() - age))
     }

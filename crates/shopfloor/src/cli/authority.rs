@@ -3,25 +3,24 @@
 //!
 //! Invariant: what no capability covers, and no agent's own word is, needs a person.
 
-use super::{CliError, CliResult, Command, Context, Exit};
-use crate::asker::{Inside, Who};
-use crate::daemon::ASKER;
-use shopfloor_adapters::agent::Grant;
+use super::{CliError, CliResult, Command, Context, Exit, now};
+use crate::asker::{Inside, Who, refused};
+use shopfloor_adapters::agent::Badge;
 use shopfloor_adapters::git::origin::hub;
 use shopfloor_adapters::host::lock;
 use shopfloor_core::capability::Capability;
-use shopfloor_core::event::Event;
-use shopfloor_core::ids::{Epoch, ProjectName};
+use shopfloor_core::ids::Epoch;
+use shopfloor_core::redact::Redactor;
 use shopfloor_core::step::may_do;
-use shopfloor_core::text::one_line;
 use shopfloor_desk::command::allowing;
 use std::path::Path;
 
 /// What to do instead, where no command has more to say.
 pub(super) const ELSEWHERE: &str = "run it outside of what the factory started";
-/// For the journal: the command and what it is about, not the texts that follow.
-const ASKED_WORDS: usize = 3;
-const ASKED_CHARS_MAX: usize = 80;
+/// What to do instead of having a file read.
+const NO_FILE: &str = "no file is read for a session where the floor is: pass `-` and the text as standard input, or run it where you are";
+/// What to do instead of having it done where the floor is.
+const HERE: &str = "only what asks the floor is run for a session where the floor is: run it where you are";
 
 /// What a command that is not only for people takes.
 pub(super) enum Needed {
@@ -43,17 +42,15 @@ impl Needed {
 /// who asks, if it is not a person.
 pub(super) fn check(context: &Context, command: &Command) -> CliResult<Option<String>> {
     let Some(inside) = context.inside() else { return Ok(None) };
-    let at_the_door = std::env::var_os(ASKER).is_some();
-    if at_the_door && command.file().is_some_and(|file| file != Path::new("-")) {
-        // It would be read here, where more can be read than where it was asked.
-        return Err(CliError::usage("a file is not read at the door")
-            .hint("pass `-`, and the text as standard input"));
-    }
-    let instead = match persons(command) {
+    // A run's command is run where the floor is, too, in a folder where its agent has put anything.
+    let sees_less = context.caller.is_some() || inside.who == Who::Step;
+    let instead = match persons(context, command) {
         Some(_) if in_its_persons_name(context, inside, command) => return Ok(None),
         Some(instead) => instead.to_owned(),
+        // It would be read here, where more can be read than where it was asked.
+        None if sees_less && command.file().is_some_and(|file| file != Path::new("-")) => NO_FILE.to_owned(),
         // It needs nothing of the floor, and would do it here, where more can be done than where it was asked.
-        None if at_the_door && !needed(command).is_of_the_floor() => "run it where you are".to_owned(),
+        None if sees_less && !needed(command).is_of_the_floor() => HERE.to_owned(),
         None => match may(context, inside, &needed(command)) {
             Ok(()) => return Ok(Some(inside.who.to_string())),
             Err(instead) => instead,
@@ -86,6 +83,7 @@ fn may(context: &Context, inside: &Inside, needed: &Needed) -> Result<(), String
         (Needed::Capability(capability), Who::Agent(epoch)) => {
             return agent_may(context, inside, *epoch, *capability);
         }
+        (Needed::Capability(_), Who::Step) if is_elsewhere(context, inside) => false,
         (Needed::Capability(capability), Who::Notice | Who::Step | Who::Fire) => {
             *capability == Capability::Look
         }
@@ -94,12 +92,10 @@ fn may(context: &Context, inside: &Inside, needed: &Needed) -> Result<(), String
     if is_allowed { Ok(()) } else { Err(ELSEWHERE.to_owned()) }
 }
 
-/// What all may, a session may for as long as it has its grant. The rest is up to its role, as the floor knows both: not
+/// What all may, a session may for as long as it has its badge. The rest is up to its role, as the floor knows both: not
 /// to what lies in the session's folder.
 fn agent_may(context: &Context, inside: &Inside, epoch: Epoch, capability: Capability) -> Result<(), String> {
-    let elsewhere =
-        context.named().is_some_and(|name| inside.project.as_ref().is_some_and(|own| own.as_str() != name));
-    if elsewhere || Grant::of(&context.layout, epoch).is_none() {
+    if is_elsewhere(context, inside) || Badge::of(&context.layout, epoch).is_none() {
         return Err(ELSEWHERE.to_owned());
     }
     if Capability::OF_ALL.contains(&capability) {
@@ -108,6 +104,11 @@ fn agent_may(context: &Context, inside: &Inside, epoch: Epoch, capability: Capab
     let engine = context.engine().map_err(|e| e.message)?;
     may_do(engine.floor(), epoch, capability)
         .map_err(|refusal| allowing(&refusal).unwrap_or(refusal.to_string()))
+}
+
+/// Whether another project is asked about.
+fn is_elsewhere(context: &Context, inside: &Inside) -> bool {
+    context.named().is_some_and(|name| inside.project.as_ref().is_some_and(|own| own.as_str() != name))
 }
 
 pub(super) fn needed(command: &Command) -> Needed {
@@ -124,8 +125,13 @@ pub(super) fn needed(command: &Command) -> Needed {
         Command::Issue(args) => args.needed(),
         Command::Config(args) if args.only_shows_the_difference() => Needed::Capability(Capability::Look),
         Command::Question(_) => Needed::Capability(Capability::AskQuestion),
+        // It reads a file of whoever asks, who may see it where they are.
+        Command::Formula(args) if args.file().is_some() => Needed::Nothing,
         Command::Pr(_)
         | Command::Health(_)
+        | Command::Trends(_)
+        | Command::Predictions(_)
+        | Command::Supervisor(_)
         | Command::Status(_)
         | Command::Explain(_)
         | Command::Questions(_)
@@ -145,7 +151,7 @@ pub(super) fn needed(command: &Command) -> Needed {
 }
 
 /// What to do instead, if it is only for people.
-fn persons(command: &Command) -> Option<&'static str> {
+fn persons(context: &Context, command: &Command) -> Option<&'static str> {
     match command {
         Command::Init(_)
         | Command::Up(_)
@@ -164,18 +170,21 @@ fn persons(command: &Command) -> Option<&'static str> {
         Command::Formula(args) => args.persons(),
         Command::Run(args) => args.persons(),
         Command::Schedule(args) => args.persons(),
+        Command::Health(args) => args.persons(),
+        Command::Supervisor(args) => args.persons(),
         Command::Session(args) => args.persons(),
         Command::Hook(args) => args.persons(),
         Command::Config(args) => args.persons(),
         Command::Vault(args) => args.persons(),
+        Command::Next(args) => args.persons(context.json),
         Command::Agents(args) => args.persons(),
         Command::Status(_)
         | Command::Doctor(_)
         | Command::Explain(_)
-        | Command::Health(_)
+        | Command::Trends(_)
+        | Command::Predictions(_)
         | Command::Question(_)
         | Command::Questions(_)
-        | Command::Next(_)
         | Command::Events(_)
         | Command::Prompt(_)
         | Command::Ci(_)
@@ -194,27 +203,18 @@ fn persons(command: &Command) -> Option<&'static str> {
     }
 }
 
-/// The command's words, without options and without the values of those that every command has.
-fn asked(args: impl Iterator<Item = String>) -> String {
-    let mut is_value = false;
-    let words = args.filter(|word| {
-        let skipped = std::mem::replace(&mut is_value, word == "--project" || word == "--home");
-        !skipped && !word.starts_with('-')
-    });
-    words.take(ASKED_WORDS).collect::<Vec<_>>().join(" ")
-}
-
 fn journal(context: &Context, inside: &Inside) -> CliResult<()> {
     let project = match (&inside.project, context.project()) {
         (Some(project), _) => project.clone(),
         (None, Ok(project)) => project.name,
         (None, Err(e)) => context.projects()?.into_iter().next().ok_or(e)?.name,
     };
-    context.submit(&refused(project, &inside.who, std::env::args().skip(1)))?;
+    let by = inside.who.to_string();
+    let engine = context.engine()?;
+    if engine.floor().projects.get(&project).is_some_and(|known| !known.refusals.have_room(&by, now())) {
+        return Ok(());
+    }
+    let redactor = context.redactor().unwrap_or_else(|_| Redactor::blind());
+    context.submit(&refused(project, &inside.who, std::env::args().skip(1), &redactor))?;
     Ok(())
-}
-
-/// What is put on record of it.
-pub(crate) fn refused(project: ProjectName, who: &Who, args: impl Iterator<Item = String>) -> Event {
-    Event::PersonNeeded { project, by: who.to_string(), asked: one_line(&asked(args), ASKED_CHARS_MAX) }
 }

@@ -3,27 +3,33 @@
 use super::{CliError, error};
 use shopfloor_adapters::jail::confine::Confinement;
 use shopfloor_adapters::jail::network;
+use shopfloor_adapters::layout::Layout;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 const PROXY: [&str; 6] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 /// What is served in the jail itself.
 const NEAR: &str = "localhost,127.0.0.1,::1";
 
-/// `confine SPEC -- PROGRAM …` becomes that program; `forward SOCKET` brings connections to the listener on standard
-/// input to that socket. Neither needs a floor, nor a home.
+/// `confine SPEC -- PROGRAM …` becomes that program; `forward SOCKET FLOOR SESSION` brings connections to the listener on
+/// standard input to that socket, for that session. Neither needs a store, nor a home.
 pub(super) fn at_once(mut words: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let first = words.next()?;
     let failed = match first.to_str()? {
         "confine" => become_confined(&words.next()?, words.skip(1).collect()),
         "forward" => {
             let listener = io::stdin().as_fd().try_clone_to_owned().ok()?;
-            network::forward(listener, Path::new(&words.next()?));
+            let (socket, floor) = (PathBuf::from(words.next()?), PathBuf::from(words.next()?));
+            let session = words.next()?.to_str()?.parse().ok()?;
+            if !floor.is_absolute() {
+                return None;
+            }
+            network::forward(listener, &socket, &Layout::new(floor), session);
             return Some(ExitCode::SUCCESS);
         }
         _ => return None,
@@ -62,9 +68,13 @@ fn become_confined(spec: &OsStr, argv: Vec<OsString>) -> CliError {
 fn open_way(socket: &Path) -> io::Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let port = listener.local_addr()?.port();
+    let variable =
+        |name| std::env::var_os(name).ok_or_else(|| io::Error::other(format!("{name} is not set")));
     Command::new(std::env::current_exe()?)
         .arg("forward")
         .arg(socket)
+        .arg(variable("SHOPFLOOR_HOME")?)
+        .arg(variable("SHOPFLOOR_SESSION")?)
         .env_clear()
         .stdin(OwnedFd::from(listener))
         .stdout(Stdio::null())

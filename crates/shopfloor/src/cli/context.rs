@@ -2,10 +2,10 @@
 //! reads the environment for them.
 
 use super::error::{CliError, CliResult};
+use crate::asker::ASKER;
 use crate::asker::{self, Inside, Who};
 use crate::config::runtimes::Catalogue;
 use crate::config::{self, FloorConfig};
-use crate::daemon::ASKER;
 use crate::projects::Projects;
 use shopfloor_adapters::git::Git;
 use shopfloor_adapters::git::origin::{self, Origin};
@@ -27,6 +27,8 @@ use std::sync::Arc;
 pub struct Context {
     pub desk: Desk,
     pub json: bool,
+    /// The session that this is run for at the door, as the daemon says.
+    pub(super) caller: Option<Epoch>,
     project: Option<String>,
     inside: OnceCell<Option<Inside>>,
 }
@@ -48,7 +50,7 @@ impl Context {
         let home = if home.is_symlink() { home.canonicalize()? } else { home };
         let layout = Layout::new(home);
         clock::set_by(&layout.clock());
-        Ok(Context { desk: Desk::new(layout), json, project, inside: OnceCell::new() })
+        Ok(Context { desk: Desk::new(layout), json, caller: None, project, inside: OnceCell::new() })
     }
 
     /// The runtimes, with what the user puts over them.
@@ -78,20 +80,22 @@ impl Context {
 
     /// What of the floor's own is asking; `None`: a person. A variable can only make less of somebody.
     pub fn inside(&self) -> Option<&Inside> {
-        let find = || match asker::inside(std::process::id(), &self.layout) {
-            // What the daemon runs for a session says so.
-            Ok(inside @ (None | Some(Inside { who: Who::Daemon, .. }))) => {
-                let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
-                let Some(named) = variable(ASKER).or_else(|| variable("SHOPFLOOR_SESSION")) else {
-                    return inside;
-                };
-                Some(match named.parse() {
-                    Ok(epoch) => Inside::agent(&self.layout, epoch),
-                    Err(_) => Inside::other("a process with a session's variables"),
-                })
+        let find = || {
+            if let Some(epoch) = self.caller {
+                return Some(Inside::agent(&self.layout, epoch));
             }
-            Ok(inside) => inside,
-            Err(_) => Some(Inside::other("a process whose parents are not to be known")),
+            match asker::inside(std::process::id(), &self.layout) {
+                Ok(None) => {
+                    let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
+                    let named = variable(ASKER).or_else(|| variable("SHOPFLOOR_SESSION"))?;
+                    Some(match named.parse() {
+                        Ok(epoch) => Inside::agent(&self.layout, epoch),
+                        Err(_) => Inside::other("a process with a session's variables"),
+                    })
+                }
+                Ok(inside) => inside,
+                Err(_) => Some(Inside::other("a process whose parents are not to be known")),
+            }
         };
         self.inside.get_or_init(find).as_ref()
     }
@@ -155,9 +159,11 @@ impl Context {
         }
     }
 
-    /// The project given with `--project`, for commands that otherwise show all of them.
+    /// The project given with `--project`, for commands that otherwise show all of them. What the factory started for a
+    /// project sees no other.
     pub fn named_project(&self) -> CliResult<Option<ProjectName>> {
-        if self.names_a_project() { self.project().map(|p| Some(p.name)) } else { Ok(None) }
+        let is_bound = self.inside().is_some_and(|inside| inside.project.is_some());
+        if is_bound || self.names_a_project() { self.project().map(|p| Some(p.name)) } else { Ok(None) }
     }
 
     /// Hides the project's secrets in what is about to be published. Without them nothing is published.

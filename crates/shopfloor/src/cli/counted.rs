@@ -179,14 +179,18 @@ fn commands_read_a_row_or_two_of_each_issue_that_they_show() {
 fn an_event_costs_the_same_on_a_large_backlog() {
     let (few, many) =
         (Counted::with_open(FEW).asked_by_an_event(), Counted::with_open(MANY).asked_by_an_event());
-    assert_eq!(few, many, "with {FEW} and with {MANY} open issues");
+    assert_eq!(
+        few.without_instructions(),
+        many.without_instructions(),
+        "with {FEW} and with {MANY} open issues"
+    );
 }
 
 #[test]
 fn an_event_costs_the_same_after_a_long_past() {
     let (few, many) =
         (Counted::with_past(FEW).asked_by_an_event(), Counted::with_past(MANY).asked_by_an_event());
-    assert_eq!(few, many, "after {FEW} and after {MANY} jobs");
+    assert_eq!(few.without_instructions(), many.without_instructions(), "after {FEW} and after {MANY} jobs");
 }
 
 #[test]
@@ -205,4 +209,47 @@ fn commands_read_no_more_rows_after_a_long_past() {
         let (few, many) = (small.asked_by(args).rows, large.asked_by(args).rows);
         assert!(many <= few, "{args:?} reads {few} rows after {FEW} jobs and {many} after {MANY}");
     }
+}
+
+#[test]
+fn commands_walk_over_no_more_rows_after_a_long_past() {
+    let (small, large) = (Counted::with_past(FEW), Counted::with_past(MANY));
+    for args in [STATUS, LIST, ADD] {
+        let (few, many) = (small.asked_by(args).scanned, large.asked_by(args).scanned);
+        assert!(many <= few, "{args:?} walks over {few} rows after {FEW} jobs and {many} after {MANY}");
+    }
+}
+
+/// What is on the shelf of one issue is read, and nothing else that is there.
+#[test]
+fn commands_about_one_issue_read_what_is_about_it() {
+    const OF_ONE: u64 = 20;
+    let (small, large) = (Counted::with_past(FEW), Counted::with_past(MANY));
+    for args in [&["explain", "2"], &["ci", "failures", "2"][..]] {
+        let (few, many) = (small.asked_by(args), large.asked_by(args));
+        assert!(
+            many.rows <= few.rows + OF_ONE,
+            "{args:?} reads {few:?} after {FEW} jobs, {many:?} after {MANY}"
+        );
+        assert!(
+            many.scanned <= few.scanned + OF_ONE,
+            "{args:?} walks over {few:?} after {FEW} jobs, {many:?} after {MANY}"
+        );
+    }
+}
+
+#[test]
+fn a_page_of_the_forge_is_read_with_as_many_statements_however_much_is_on_it() {
+    let asked = |count| {
+        let floor = Counted::new();
+        for _ in 0..count {
+            floor.add(&[Label::Backlog.as_str().to_owned()]);
+        }
+        let (page, counts) = counted(|| floor.next_page().unwrap());
+        assert_eq!(page.seen.0.len(), count);
+        counts
+    };
+    let (few, many) = (asked(FEW), asked(MANY));
+    assert_eq!(few.statements, many.statements, "with {FEW} and with {MANY} issues");
+    assert!(many.rows <= few.rows + 3 * (MANY - FEW) as u64, "{few:?} and {many:?}");
 }

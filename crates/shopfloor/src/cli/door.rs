@@ -2,13 +2,14 @@
 
 use super::authority::{self, ELSEWHERE, Needed};
 use super::{Cli, CliError, CliResult, Command, Exit};
-use crate::daemon::{Reply, Request};
+use crate::asker::ASKER;
+use crate::door::{Reply, Request};
 use crate::projects::Surroundings;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{
     DumpableBehavior, Signal, getppid, set_dumpable_behavior, set_parent_process_death_signal,
 };
-use shopfloor_adapters::agent::Grant;
+use shopfloor_adapters::agent::Badge;
 use shopfloor_adapters::host::file_watch::FileWatcher;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::Epoch;
@@ -19,10 +20,14 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 /// Where the door is: set for whatever the factory starts.
 const DOOR: &str = "SHOPFLOOR_DOOR";
+/// How soon a command that waits asks again, at first and at last.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// The options of commands that read a text from a file.
 const FILES: [&str; 2] = ["--body-file", "--payload"];
 
@@ -52,6 +57,7 @@ pub(super) fn ask(door: &Path, cli: &Cli) -> CliResult<Exit> {
     })?;
     // Watched before it is tried, so nothing falls in between.
     watcher.watch(0, door.to_owned())?;
+    let mut pause = PAUSE_MIN;
     loop {
         let reply = UnixStream::connect(door).and_then(|stream| exchange(&stream, &request, file.as_ref()));
         match reply {
@@ -59,10 +65,14 @@ pub(super) fn ask(door: &Path, cli: &Cli) -> CliResult<Exit> {
             Ok(Reply { exit, error: Some(why), .. }) => {
                 return Err(CliError::new(Exit::of(exit), why).hint(ELSEWHERE));
             }
-            // The next daemon opens it again.
-            Err(_) if patient => {
-                rung.recv().map_err(|_| CliError::failed("the factory's door cannot be watched"))?;
-            }
+            // The next daemon opens it again; or there was no room, of which nothing tells.
+            Err(_) if patient => match rung.recv_timeout(pause) {
+                Ok(()) => pause = PAUSE_MIN,
+                Err(RecvTimeoutError::Timeout) => pause = (pause * 2).min(PAUSE_MAX),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(CliError::failed("the factory's door cannot be watched"));
+                }
+            },
             Err(e) => {
                 return Err(CliError::new(Exit::Busy, format!("the factory does not answer: {e}"))
                     .hint("it does not run just now; signalling a phase works all the same"));
@@ -91,8 +101,8 @@ fn open(file: &Path, args: &mut [String]) -> CliResult<File> {
 /// This session's, if it is one.
 fn token(door: &Path) -> Option<String> {
     let epoch: Epoch = std::env::var("SHOPFLOOR_SESSION").ok()?.parse().ok()?;
-    let grant = Grant::of(&Layout::new(door.parent()?.parent()?), epoch)?;
-    Some(grant.token().to_owned())
+    let badge = Badge::of(&Layout::new(door.parent()?.parent()?), epoch)?;
+    Some(badge.token().to_owned())
 }
 
 fn exchange(stream: &UnixStream, request: &str, input: Option<&File>) -> io::Result<Reply> {
@@ -110,21 +120,32 @@ fn exchange(stream: &UnixStream, request: &str, input: Option<&File>) -> io::Res
 }
 
 /// For a command that is run at the door: it ends with the daemon, since its output is another's, who asks again; and it
-/// is told the projects' secrets once nobody can look into it any more.
-pub(super) fn begin(home: Option<&Path>) -> bool {
+/// is told the projects' secrets once nobody can look into it any more. Returns the session that it is run for. That it
+/// is one, the daemon says, which knows its number: anybody can set the variable.
+pub(super) fn begin(home: Option<&Path>) -> io::Result<Option<Epoch>> {
+    let named = std::env::var(ASKER).ok().and_then(|named| named.parse().ok());
+    let (Some(epoch), Some(home)) = (named, home) else { return Ok(None) };
     let before = getppid();
-    let bound = set_parent_process_death_signal(Some(Signal::TERM)).is_ok()
-        && set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok();
+    set_parent_process_death_signal(Some(Signal::TERM))?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     // It may have died before that.
-    let begun = bound && before.is_some() && getppid() == before;
-    begun && home.and_then(|home| surroundings(home).ok()).map(Surroundings::give).is_some()
+    if before.is_none() || getppid() != before {
+        return Err(io::ErrorKind::BrokenPipe.into());
+    }
+    let told = surroundings(home)?;
+    Ok(told.map(|told| {
+        Surroundings::give(told);
+        epoch
+    }))
 }
 
-fn surroundings(home: &Path) -> io::Result<BTreeMap<String, String>> {
+/// `None`: this is not run at the door.
+fn surroundings(home: &Path) -> io::Result<Option<BTreeMap<String, String>>> {
     let mut stream = UnixStream::connect(Layout::new(home).door_socket())?;
     let request = Request { token: None, args: Vec::new(), surroundings: true };
     stream.write_all(format!("{}\n", serde_json::to_string(&request)?).as_bytes())?;
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line)?;
-    Ok(serde_json::from_str::<Reply>(&line)?.surroundings)
+    let reply = serde_json::from_str::<Reply>(&line)?;
+    Ok(reply.error.is_none().then_some(reply.surroundings))
 }

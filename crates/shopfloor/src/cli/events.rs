@@ -24,7 +24,7 @@ pub struct EventsArgs {
     /// At most this many, the newest [default: 50, without --since]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Go on with what happens from now on; with --json one object a line
+    /// Keep showing what happens, as it happens; with --json one object a line
     #[arg(long, short)]
     follow: bool,
 }

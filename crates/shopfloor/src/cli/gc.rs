@@ -1,7 +1,7 @@
 //! `shopfloor gc`: what is old is removed now. The daemon does it, if one runs; else this process does.
 
 use super::{CliError, CliResult, Context, Exit, foreground, output};
-use crate::daemon;
+use crate::ports;
 use clap::Args;
 use serde::Serialize;
 use shopfloor_core::effect::Tidy;
@@ -53,7 +53,7 @@ fn look(context: &Context) -> CliResult<GcView> {
     let engine = context.engine()?;
     let mut floor = engine.floor().clone();
     let now = shopfloor_desk::now();
-    let (ports, events) = daemon::ports_to_look(context, &floor)?;
+    let (ports, events) = ports::to_look(context, &floor)?;
     for event in &events {
         step(&mut floor, now, event);
     }

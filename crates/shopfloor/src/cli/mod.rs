@@ -38,6 +38,7 @@ pub(crate) mod output;
 mod pause;
 pub mod phase;
 mod pr;
+mod predictions;
 mod prompt;
 mod question;
 mod questions;
@@ -49,28 +50,29 @@ mod session;
 mod status;
 mod statusline;
 mod step;
+mod supervisor;
 mod take;
 mod timers;
+mod trends;
 mod troubles;
 mod up;
 mod vault;
 mod verify;
 
-pub(crate) use authority::refused;
 pub use context::Context;
 pub use error::{CliError, CliResult, Exit};
 pub use shopfloor_desk::now;
 
-use crate::daemon::ASKER;
 use crate::demo_agent;
 use clap::{Parser, Subcommand};
+use shopfloor_core::ids::Epoch;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// An autonomous code factory: issues in, merged and verified changes out.
 ///
 /// Exit codes: 0 fine, 1 failed, 2 usage or config, 3 a job ended blocked or failed, 4 no such
-/// thing, 5 the floor is busy or locked, 6 only a person can continue.
+/// thing, 5 the floor is busy or locked, 6 only a person can continue, 78 there is nothing to do.
 #[derive(Parser)]
 #[command(name = "shopfloor", version, max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
@@ -104,6 +106,9 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
     Health(health::HealthArgs),
+    Trends(trends::TrendsArgs),
+    Predictions(predictions::PredictionsArgs),
+    Supervisor(supervisor::SupervisorArgs),
     Questions(questions::QuestionsArgs),
     Question(question::QuestionArgs),
     Answer(answer::AnswerArgs),
@@ -147,12 +152,57 @@ enum Command {
 }
 
 impl Command {
-    /// A file that it reads a text from.
+    /// A file of whoever asks, which it reads or looks for: never where the floor is, on behalf of somebody who may see
+    /// less. What a command for people reads is not among these.
     fn file(&self) -> Option<&Path> {
         match self {
             Command::Issue(args) => args.file(),
+            Command::Predictions(args) => args.file(),
             Command::Vault(args) => args.file(),
-            _ => None,
+            Command::Formula(args) => args.file(),
+            Command::Init(_)
+            | Command::Up(_)
+            | Command::Status(_)
+            | Command::Down(_)
+            | Command::Trends(_)
+            | Command::Supervisor(_)
+            | Command::Doctor(_)
+            | Command::Explain(_)
+            | Command::Health(_)
+            | Command::Questions(_)
+            | Command::Question(_)
+            | Command::Answer(_)
+            | Command::Cancel(_)
+            | Command::Take(_)
+            | Command::Runs(_)
+            | Command::Run(_)
+            | Command::Schedule(_)
+            | Command::Step(_)
+            | Command::Pause(_)
+            | Command::Resume(_)
+            | Command::Agents(_)
+            | Command::Attach(_)
+            | Command::Next(_)
+            | Command::Events(_)
+            | Command::Pr(_)
+            | Command::Prompt(_)
+            | Command::Ci(_)
+            | Command::MergeQueue(_)
+            | Command::Rescue(_)
+            | Command::Gc(_)
+            | Command::Session(_)
+            | Command::Verify(_)
+            | Command::Marker(_)
+            | Command::Escalate(_)
+            | Command::Config(_)
+            | Command::Phase(_)
+            | Command::Inbox(_)
+            | Command::Hook(_)
+            | Command::Statusline
+            | Command::Deps(_)
+            | Command::Completions(_)
+            | Command::Man(_)
+            | Command::DemoAgent(_) => None,
         }
     }
 }
@@ -174,12 +224,10 @@ pub fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     let json = cli.json;
-    if std::env::var_os(ASKER).is_some() && !door::begin(cli.home.as_deref()) {
-        return Exit::Busy.into();
-    }
+    let Ok(caller) = door::begin(cli.home.as_deref()) else { return Exit::Busy.into() };
     let result = match door::of(&cli) {
         Some(door) => door::ask(&door, &cli),
-        None => here(cli),
+        None => here(cli, caller),
     };
     match result {
         Ok(exit) => exit.into(),
@@ -190,8 +238,10 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn here(cli: Cli) -> CliResult<Exit> {
+/// `caller`: the session that it is run for at the door.
+fn here(cli: Cli, caller: Option<Epoch>) -> CliResult<Exit> {
     let mut context = Context::from_environment(cli.home, cli.project, cli.json)?;
+    context.caller = caller;
     if let Some(who) = authority::check(&context, &cli.command)? {
         context.desk.asked_by(who);
     }
@@ -237,7 +287,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Explain(args) => explain::run(context, &args),
         Command::Formula(args) => formula::run(context, args),
         Command::Gc(args) => gc::run(context, &args),
-        Command::Health(args) => health::run(context, &args),
+        Command::Health(args) => health::run(context, args),
         Command::Hook(args) => hook::run(context, args),
         Command::Inbox(args) => inbox::run(context, args),
         Command::Init(args) => init::run(context, args),
@@ -248,6 +298,7 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Next(args) => next::run(context, &args),
         Command::Phase(args) => phase::run(args),
         Command::Pr(args) => pr::run(context, args),
+        Command::Predictions(args) => predictions::run(context, &args),
         Command::Prompt(args) => prompt::run(context, args),
         Command::Question(args) => question::run(context, args),
         Command::Questions(args) => questions::run(context, args),
@@ -259,6 +310,8 @@ fn run(context: &Context, command: Command) -> CliResult<Exit> {
         Command::Status(args) => status::run(context, args),
         Command::Statusline => statusline::run(),
         Command::Step(args) => step::run(context, args),
+        Command::Trends(args) => trends::run(context, &args),
+        Command::Supervisor(args) => supervisor::run(context, args),
         Command::Up(args) => up::run(context, &args),
         Command::Vault(args) => vault::run(context, args),
         Command::Verify(args) => verify::run(context, args),

@@ -23,6 +23,13 @@ pub struct NextArgs {
     read_only: bool,
 }
 
+impl NextArgs {
+    /// What to do instead, if it is only for people: whoever is attached types.
+    pub(super) fn persons(&self, json: bool) -> Option<&'static str> {
+        (!self.print && !json).then_some("pass --print to see who waits")
+    }
+}
+
 pub fn run(context: &Context, args: &NextArgs) -> CliResult<Exit> {
     let only = context.named_project()?;
     let engine = context.engine()?;

@@ -1,6 +1,7 @@
 //! Output for people: tables, colours. Text from outside is neutralised by whoever passes
 //! it in.
 
+use shopfloor_core::state::Tokens;
 use shopfloor_core::text;
 use shopfloor_desk::json;
 pub use shopfloor_desk::json::text as json_text;
@@ -68,6 +69,14 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) {
     }
     // At once: a call of the kernel for each row of a long table takes longer than making it.
     line(text);
+}
+
+/// How many there are, in thousands.
+pub fn tokens(tokens: &Tokens) -> String {
+    match tokens.all() {
+        few @ 0..1000 => format!("{few} tokens"),
+        many => format!("{}k tokens", many / 1000),
+    }
 }
 
 /// `-` for nothing, in a table.

@@ -34,6 +34,6 @@ pub fn tell(context: &Context, project: Option<&ProjectName>, paused: bool) {
     output::line(match (paused, project) {
         (true, None) => format!("{who} are paused; `shopfloor resume --all` lets them continue"),
         (true, Some(name)) => format!("{who} are paused; `shopfloor resume {name}` lets them continue"),
-        (false, _) => format!("{who} go on"),
+        (false, _) => format!("{who} continue"),
     });
 }

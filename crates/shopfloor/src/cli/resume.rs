@@ -1,4 +1,4 @@
-//! `shopfloor resume`: what a person holds goes on: a job, a project's agents, or all.
+//! `shopfloor resume`: a job, a project's agents or all agents, held by a person, continue.
 
 use super::{CliResult, Context, Exit, output, pause};
 use clap::Args;

@@ -3,7 +3,7 @@
 use super::{CliResult, Context, Exit, output};
 use clap::{Args, Subcommand};
 use shopfloor_core::ids::{ProjectName, RunNumber};
-use shopfloor_core::state::{Floor, Run};
+use shopfloor_core::state::{Cost, Floor, Run};
 use shopfloor_core::text::one_line;
 use shopfloor_desk::now;
 use shopfloor_desk::view::formula_run::{FormulaRunView, state, why};
@@ -82,14 +82,23 @@ fn table(context: &Context, floor: &Floor, only: Option<&ProjectName>) {
             state(run).to_owned(),
             format!("{over}/{}", run.steps.len()),
             output::span(now().since(run.asked_at)),
+            output::or_dash(cost(&run.cost(floor))),
             one_line(&run.by, 30),
             one_line(&why(floor, run).unwrap_or_default(), WHY_CHARS),
         ]
     };
     output::table(
-        &["RUN", "FORMULA", "STATE", "STEPS", "AGE", "BY", "WAITS FOR, OR WHY"],
+        &["RUN", "FORMULA", "STATE", "STEPS", "AGE", "COST", "BY", "WAITS FOR, OR WHY"],
         &runs.iter().map(row).collect::<Vec<_>>(),
     );
+}
+
+/// As far as clients tell.
+fn cost(cost: &Cost) -> Option<String> {
+    let dollars = (cost.micros > 0).then(|| format!("${:.2}", cost.micros as f64 / 1e6));
+    let tokens = (cost.tokens.all() > 0).then(|| output::tokens(&cost.tokens));
+    let told: Vec<String> = dollars.into_iter().chain(tokens).collect();
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 pub fn run(context: &Context, args: &RunArgs) -> CliResult<Exit> {
@@ -120,6 +129,9 @@ pub fn run(context: &Context, args: &RunArgs) -> CliResult<Exit> {
     if let Some(branch) = &shown.branch {
         let pr = shown.pr.map(|pr| format!(", pull request #{pr}")).unwrap_or_default();
         output::line(format!("  branch {branch}{pr}"));
+    }
+    if let Some(cost) = cost(&run.cost(engine.floor())) {
+        output::line(format!("  cost {cost}"));
     }
     if let Some(session) = &shown.session {
         output::line(format!("  session {session}: `shopfloor attach {session}` shows it"));

@@ -1,7 +1,7 @@
 //! `shopfloor schedule`: formulas that are run by themselves.
 
 use super::{CliError, CliResult, Context, Exit, authority, output};
-use crate::daemon::schedules::recipe;
+use crate::ports::recipe;
 use crate::projects::Projects;
 use clap::{Args, Subcommand};
 use shopfloor_core::event::RunAsk;
@@ -31,7 +31,7 @@ enum ScheduleCommand {
     Run { schedule: ScheduleName },
     /// Run nothing by a schedule until it is resumed
     Pause { schedule: ScheduleName },
-    /// Let a schedule go on, from its next time
+    /// Resume a schedule, from its next time on
     Resume { schedule: ScheduleName },
 }
 
@@ -80,10 +80,8 @@ fn list(context: &Context) -> CliResult<Exit> {
             Projects::in_force(&floor_config, engine.floor(), Path::new(&project.checkout)).ok()
         });
         output::line(match accepted.map(|config| config.schedules.len()).sum::<usize>() {
-            0 => {
-                "no schedules: a table [schedules.NAME] in shopfloor.toml makes one, once it is accepted"
-                    .to_owned()
-            }
+            0 => "no schedules: a table [schedules.NAME] in shopfloor.toml makes one, once it is accepted"
+                .to_owned(),
             1 => "1 schedule is accepted, and in force once the floor runs: `shopfloor up`".to_owned(),
             n => format!("{n} schedules are accepted, and in force once the floor runs: `shopfloor up`"),
         });
@@ -116,7 +114,8 @@ fn row(schedule: &Schedule, several: bool) -> Vec<String> {
     });
     let time = view.average_seconds.map(|seconds| output::span(Duration::from_secs(seconds)));
     let dollars = view.average_dollars.map(|dollars| format!("${dollars:.2}"));
-    let average: Vec<String> = time.into_iter().chain(dollars).collect();
+    let tokens = view.average_tokens.map(|tokens| output::tokens(&tokens));
+    let average: Vec<String> = time.into_iter().chain(dollars).chain(tokens).collect();
     let why = view.why.or_else(|| view.paused_by.map(|by| format!("paused by {by}")));
     let why = why.or_else(|| view.passed_over.or(view.last).and_then(|last| last.why));
     vec![

@@ -43,7 +43,8 @@ pub fn run(context: &Context, args: StatusArgs) -> CliResult<Exit> {
         output::json(&StatusView::new(context, &floor, only.as_ref(), ended)?);
         return Ok(Exit::Fine);
     }
-    print_human(context, &context.daemon()?, &floor, &jobs(&floor, mine, ended), &waiting(&floor, mine));
+    let daemon = context.daemon()?;
+    print_human(context, &daemon, &floor, only.as_ref(), &jobs(&floor, mine, ended), &waiting(&floor, mine));
     troubles::print(&floor, &trouble::all(context, &floor, mine)?);
     Ok(Exit::Fine)
 }
@@ -52,6 +53,7 @@ fn print_human(
     context: &Context,
     daemon: &DaemonView,
     floor: &Floor,
+    only: Option<&ProjectName>,
     jobs: &[&Job],
     waiting: &[WaitingView],
 ) {
@@ -64,14 +66,14 @@ fn print_human(
     if let Some(isolation) = &daemon.isolation {
         output::line(format!("agents  {isolation}"));
     }
-    for project in floor.projects.iter() {
+    for project in floor.projects.iter().filter(|project| only.is_none_or(|only| *only == project.name)) {
         output::line(format!("project {} in {}", project.name, one_line(&project.checkout, 200)));
         for trouble in ProjectView::new(floor, project).troubles() {
             output::line(format!("        {trouble}"));
         }
     }
     let several = floor.projects.len() > 1;
-    for request in vault::all(floor, None, 0) {
+    for request in vault::all(floor, only, 0) {
         let name = if several { format!("{}, ", request.project) } else { String::new() };
         output::line(format!("vault   {name}{}", one_line(&vault::in_short(request), 200)));
     }

@@ -4,7 +4,7 @@ use super::{CliError, CliResult, Context, Exit, output};
 use clap::{Args, Subcommand};
 use shopfloor_core::event::StepSaid;
 use shopfloor_core::ids::StepId;
-use shopfloor_core::state::Run;
+use shopfloor_core::state::{Run, StepState};
 use shopfloor_core::text::one_line;
 use shopfloor_desk::view::formula_run::FormulaRunView;
 
@@ -47,7 +47,11 @@ pub fn run(context: &Context, args: StepArgs) -> CliResult<Exit> {
     let step = said.as_ref().map(|said| said.step.clone());
     let run = match said {
         None => context.run_of_session(epoch)?,
-        Some(said) => context.say_of_step(epoch, said)?,
+        Some(said) => {
+            // It is kept, and people and successors read it.
+            let note = context.redactor()?.redact(&said.note);
+            context.say_of_step(epoch, StepSaid { note, ..said })?
+        }
     };
     show(context, &run, step.as_ref())?;
     Ok(Exit::Fine)
@@ -83,10 +87,18 @@ fn show(context: &Context, run: &Run, said: Option<&StepId>) -> CliResult<()> {
 }
 
 fn next(run: &Run) -> String {
+    let claimed: Vec<&str> = run
+        .steps()
+        .filter(|(_, record)| matches!(record.state, StepState::Claimed { .. }))
+        .map(|(step, _)| step.id.as_str())
+        .collect();
     let open: Vec<&str> = run.steps_to_do().map(|step| step.id.as_str()).collect();
     match open.is_empty() {
         false => format!("next: {}", open.join(", ")),
         true if run.is_ending() => "the run is over".to_owned(),
+        true if !claimed.is_empty() => {
+            format!("{} is being verified: you are told if something is missing", claimed.join(", "))
+        }
         true if run.is_through() => {
             "every step is over: commit what belongs on the branch, then signal `shopfloor phase done`"
                 .to_owned()

@@ -19,8 +19,8 @@ const DEFAULT: &str = "default";
 /// What holds whatever the client is.
 const OF_ANY_RUNTIME: [&str; 2] = ["pass_env", "prompt"];
 
-/// How agents of a role are run: `dev` implements issues, `review` reviews pull requests, other roles are for
-/// later use. What is not said is taken from `[agents.default]`; from one with another runtime, only `pass_env`
+/// How agents of a role are run: `dev` implements issues, `review` reviews pull requests, any other
+/// carries out the formulas that name it. What is not said is taken from `[agents.default]`; from one with another runtime, only `pass_env`
 /// and `prompt`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -20,8 +20,9 @@ use toml::de::{DeTable, DeValue};
 type Checked = Result<(), ConfigError>;
 
 /// The keys whose values are tables, in either file.
-const TABLES: [&str; 20] = [
+const TABLES: [&str; 21] = [
     "schedules",
+    "health",
     "project",
     "forge",
     "ci",
@@ -242,6 +243,9 @@ pub(super) fn floor(source: &Source<'_>, config: &FloorConfig) -> Checked {
     }
     if let Some(max_jobs) = config.limits.max_jobs {
         count(source, &["limits", "max_jobs"], max_jobs, 1..=1000)?;
+    }
+    if let Some(checks) = config.limits.checks {
+        count(source, &["limits", "checks"], checks, 1..=1000)?;
     }
     if config.retention.journal.span().is_some_and(|span| span < JOURNAL_MIN) {
         let what =

@@ -2,6 +2,7 @@
 
 use super::agents::Agents;
 use super::grants::{Acceptance, Grants};
+use super::health::MachineHealth;
 use super::isolation::Isolation;
 use super::retention::Retention;
 use super::vault::Vault;
@@ -18,6 +19,7 @@ pub struct FloorConfig {
     pub sessions: Sessions,
     pub limits: FloorLimits,
     pub retention: Retention,
+    pub health: MachineHealth,
     pub isolation: Isolation,
     pub git: Git,
     pub defaults: Defaults,
@@ -62,6 +64,11 @@ pub struct FloorLimits {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub max_jobs: Option<u32>,
+    /// Runs of checks at the same time, all projects together, which take turns. Without it: one more than the
+    /// largest `slots` of a project's merge queues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub checks: Option<u32>,
 }
 
 /// The git program.

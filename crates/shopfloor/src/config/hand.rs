@@ -65,13 +65,19 @@ pub struct VerifyCheck {
     /// With `files` (default 1) and `git = "commits_ahead"` (default 1): at least so many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<u32>,
-    /// With `files`: at most this many.
+    /// With `files` and `git = "commits_ahead"`: at most this many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<u32>,
+    /// With `files`: none of them may be longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
+    /// With `git = "changes_only"`, required: patterns for the files that may be changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
     /// With `run`: a time limit; default 5m.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
-    /// With `git = "commits_ahead"`: of what; default the primary branch.
+    /// With `git = "commits_ahead"` and `git = "changes_only"`: of what; default the primary branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// With `git = "pushed"`: where to; default "origin".
@@ -95,6 +101,8 @@ pub enum GitWord {
     Clean,
     /// HEAD has commits that another branch lacks.
     CommitsAhead,
+    /// HEAD changes no other files than these since it left another branch.
+    ChangesOnly,
     /// A branch is on the remote, at the same commit.
     Pushed,
     /// A branch exists.
@@ -117,7 +125,7 @@ impl VerifyCheck {
     /// The check to make. A loaded configuration has none that cannot be made.
     pub fn check(&self, primary_branch: &str) -> Result<Check, Wrong> {
         let kinds = [
-            ("files", self.files.is_some(), &["min", "max"][..]),
+            ("files", self.files.is_some(), &["min", "max", "max_bytes"][..]),
             ("run", self.run.is_some(), &["timeout"]),
             ("git", self.git.is_some(), self.git.map_or(&[][..], GitWord::options)),
             ("json", self.json.is_some(), &["pointer", "equals"]),
@@ -131,6 +139,8 @@ impl VerifyCheck {
         let set = [
             ("min", self.min.is_some()),
             ("max", self.max.is_some()),
+            ("max_bytes", self.max_bytes.is_some()),
+            ("paths", !self.paths.is_empty()),
             ("timeout", self.timeout.is_some()),
             ("of", self.of.is_some()),
             ("remote", self.remote.is_some()),
@@ -147,7 +157,8 @@ impl VerifyCheck {
         }
         self.texts()?;
         Ok(if let Some(glob) = &self.files {
-            Check::Files { glob: glob.clone(), min: self.min.unwrap_or(1), max: self.max }
+            let (min, max, max_bytes) = (self.min.unwrap_or(1), self.max, self.max_bytes);
+            Check::Files { glob: glob.clone(), min, max, max_bytes }
         } else if let Some(argv) = &self.run {
             let timeout = self.timeout.unwrap_or(Span::mins(5)).0;
             Check::Run { argv: argv.clone(), timeout }
@@ -160,11 +171,16 @@ impl VerifyCheck {
     }
 
     fn git(&self, primary_branch: &str) -> Result<GitCheck, Wrong> {
+        let of = || self.of.clone().unwrap_or_else(|| primary_branch.to_owned());
         Ok(match (self.git, &self.branch) {
-            (Some(GitWord::CommitsAhead), _) => GitCheck::CommitsAhead {
-                of: self.of.clone().unwrap_or_else(|| primary_branch.to_owned()),
-                min: self.min.unwrap_or(1),
-            },
+            (Some(GitWord::CommitsAhead), _) => {
+                GitCheck::CommitsAhead { of: of(), min: self.min.unwrap_or(1), max: self.max }
+            }
+            (Some(GitWord::ChangesOnly), _) if self.paths.is_empty() => {
+                let hint = "add paths = [\"docs/**\"]".to_owned();
+                return Err(("git", "`git = \"changes_only\"` needs `paths`".into(), hint));
+            }
+            (Some(GitWord::ChangesOnly), _) => GitCheck::ChangesOnly { of: of(), paths: self.paths.clone() },
             (Some(GitWord::Pushed), branch) => GitCheck::Pushed {
                 remote: self.remote.clone().unwrap_or_else(|| "origin".into()),
                 branch: branch.clone(),
@@ -188,12 +204,13 @@ impl VerifyCheck {
                 (key, message, hint)
             })
         };
-        if let Some(glob) = &self.files {
-            template("files", glob)?;
+        let patterns = self.files.iter().map(|glob| ("files", glob));
+        for (key, glob) in patterns.chain(self.paths.iter().map(|path| ("paths", path))) {
+            template(key, glob)?;
             let sample = fill::with(glob, &[(KEY, "key")], paths::escape).unwrap_or_default();
             PathGlob::new(&sample).map_err(|why| {
                 let (message, hint) = plain(format!("the pattern {glob:?} cannot be used: {why}"));
-                ("files", message, hint)
+                (key, message, hint)
             })?;
         }
         if let Some(argv) = &self.run {
@@ -233,7 +250,8 @@ impl GitWord {
     fn options(self) -> &'static [&'static str] {
         match self {
             GitWord::Clean => &[],
-            GitWord::CommitsAhead => &["of", "min"],
+            GitWord::CommitsAhead => &["of", "min", "max"],
+            GitWord::ChangesOnly => &["of", "paths"],
             GitWord::Pushed => &["remote", "branch"],
             GitWord::BranchExists => &["branch"],
         }

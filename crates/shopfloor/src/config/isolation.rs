@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub struct Isolation {
     /// "sandbox" hides your home, `/tmp`, `/run` and the floor, and lets nothing be written but the worktree; "network"
     /// takes the network away as well, but from agents what `hosts` names; "none" keeps nothing back. "auto" is
-    /// "sandbox" where that works, and else "none", said loudly.
+    /// "sandbox" where that works, else what the kernel's rules about files can do, else "none", said loudly.
     pub level: IsolationLevel,
     /// Files and folders in your home that may be read all the same, besides the usual places of compilers and other
     /// tools. `~` is your home.

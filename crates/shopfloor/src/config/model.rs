@@ -5,6 +5,7 @@ use super::agents::{Agent, Agents};
 use super::ci::Ci;
 use super::duration::Span;
 use super::hand::{HandStep, Verify};
+use super::health::Health;
 use super::merge::{Merge, Review};
 use super::ports::PortRange;
 use super::roles::{RoleRights, Roles};
@@ -43,6 +44,8 @@ pub struct ProjectConfig {
     pub merge: Merge,
     #[serde(default)]
     pub limits: Limits,
+    #[serde(default)]
+    pub health: Health,
     #[serde(default)]
     pub sessions: ProjectSessions,
     #[serde(default)]

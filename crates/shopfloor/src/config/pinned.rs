@@ -53,7 +53,7 @@ pub fn text(config: &ProjectConfig, files: &Files) -> String {
         ..config.clone()
     };
     let mut table = Table::try_from(&part).expect("a configuration came from TOML");
-    for free in ["limits", "sessions"] {
+    for free in ["limits", "health", "sessions"] {
         table.remove(free);
     }
     if !files.is_empty() {
@@ -79,6 +79,7 @@ pub fn in_force(
     let config = project_from(Path::new(ACCEPTED), &text, floor)?;
     let config = ProjectConfig {
         limits: own.limits.clone(),
+        health: own.health.clone(),
         sessions: own.sessions.clone(),
         rescue: Rescue { push: config.rescue.push, ..own.rescue.clone() },
         merge: Merge { slots: own.merge.slots, alarm: own.merge.alarm, ..config.merge },

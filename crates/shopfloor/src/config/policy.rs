@@ -16,7 +16,8 @@ impl ProjectConfig {
         self.ci.steps.iter().map(step).collect()
     }
 
-    /// What a person has to approve: what `[review]` names, and the scripts that checks, setup, teardown and agents run.
+    /// What a person has to approve: what `[review]` names, and the scripts that checks, setup, teardown, agents and the
+    /// commands about what landed run.
     /// Nothing, if `[review]` names nothing.
     fn protected(&self) -> Vec<String> {
         let mut patterns = self.review.protected.clone();
@@ -25,7 +26,9 @@ impl ProjectConfig {
         }
         let steps = self.ci.steps.iter().map(|step| &step.run);
         let worktree = self.worktree.setup.iter().chain(&self.worktree.teardown);
-        let run = steps.chain(worktree).flat_map(|command| scripts(command));
+        let notices = [&self.merge.on_landed, &self.merge.on_not_landed].into_iter().flatten();
+        let notices = notices.flat_map(|words| scripts(&words.join(" ")));
+        let run = steps.chain(worktree).flat_map(|command| scripts(command)).chain(notices);
         for script in run.chain(programs(self.agents.values())) {
             if !patterns.contains(&script) {
                 patterns.push(script);
@@ -57,6 +60,7 @@ impl ProjectConfig {
         self.review.decide(&mut policy);
         self.merge.decide(&mut policy);
         self.limits.decide(&mut policy);
+        self.health.decide(&mut policy);
         self.sessions.decide(&mut policy);
         self.rescue.decide(&mut policy);
         policy

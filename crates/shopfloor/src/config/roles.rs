@@ -9,7 +9,7 @@ use shopfloor_core::capability::{Capability, Rights};
 use shopfloor_core::ids::Role;
 use shopfloor_core::label::Label;
 use shopfloor_core::text::one_line;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use toml::de::DeValue;
 
 /// By role.
@@ -24,21 +24,37 @@ const COUNT_MAX: u32 = 1000;
 #[serde(deny_unknown_fields)]
 pub struct RoleRights {
     /// "issue.create", "issue.comment" (on any issue), "issue.label", "issue.close", "vault.request", "question.ask".
-    /// Without the line `dev` has "issue.create" and "question.ask", and other roles have none.
+    /// Without the line a role that the factory knows has what it is for, such as `dev` "issue.create" and "question.ask",
+    /// and other roles have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "words")]
     pub may: Option<Vec<Capability>>,
-    /// The labels that it may put on issues and take off. One with "backlog" has work begun.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub labels: Vec<String>,
-    /// How many issues it may add in one job or run, whichever of its sessions does.
-    #[serde(default = "max_issues")]
+    /// The labels that it may put on issues and take off. One with "backlog" or "action" has work begun. Without the line
+    /// those of a role that the factory knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Vec<String>>,
+    /// Labels that every issue it adds has, whatever it asks for. Without the line `predictor` has
+    /// "prediction/unreviewed", and other roles have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always: Option<Vec<String>>,
+    /// It may close only issues with one of these labels, if it may close issues at all. Without the line `planner` may
+    /// close predictions, and other roles any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closes: Option<Vec<String>>,
+    /// Whether what its runs change in the repository goes the way of any change. If not, it is kept on a rescue ref and
+    /// goes no further. Without the line only `predictor` lands nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lands: Option<bool>,
+    /// How many issues it may add, or have begun that are there, in one job or run, whichever of its sessions does.
+    /// Without the line 10, and 5 for `predictor` and `planner`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 1000))]
-    pub max_issues: u32,
-    /// How many comments, changes of labels and closed issues it may have in one job or run, all together.
-    #[serde(default = "max_changes")]
+    pub max_issues: Option<u32>,
+    /// How many comments, changes of labels and closed issues it may have in one job or run, all together. Without the
+    /// line 50.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 1000))]
-    pub max_changes: u32,
+    pub max_changes: Option<u32>,
 }
 
 fn words(_: &mut SchemaGenerator) -> Schema {
@@ -46,22 +62,22 @@ fn words(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": { "type": "string", "enum": words } })
 }
 
-fn max_issues() -> u32 {
-    Rights::of(Role::DEV).max_issues
-}
-
-fn max_changes() -> u32 {
-    Rights::of(Role::DEV).max_changes
-}
-
 impl RoleRights {
     /// As the core decides with it.
     pub(super) fn rights(&self, role: Role) -> Rights {
+        let own = Rights::of(role);
+        let words = |given: &Option<Vec<String>>, own: BTreeSet<String>| match given {
+            Some(words) => words.iter().cloned().collect(),
+            None => own,
+        };
         Rights {
-            may: self.may.as_ref().map_or_else(|| Rights::of(role).may, |may| may.iter().copied().collect()),
-            labels: self.labels.iter().cloned().collect(),
-            max_issues: self.max_issues,
-            max_changes: self.max_changes,
+            may: self.may.as_ref().map_or(own.may, |may| may.iter().copied().collect()),
+            labels: words(&self.labels, own.labels),
+            always: words(&self.always, own.always),
+            closes: words(&self.closes, own.closes),
+            lands: self.lands.unwrap_or(own.lands),
+            max_issues: self.max_issues.unwrap_or(own.max_issues),
+            max_changes: self.max_changes.unwrap_or(own.max_changes),
         }
     }
 }
@@ -80,26 +96,33 @@ pub(super) fn check_names(source: &Source<'_>) -> Result<(), ConfigError> {
 
 pub(super) fn check(source: &Source<'_>, roles: &Roles) -> Result<(), ConfigError> {
     for (role, rights) in roles {
-        for (at, label) in rights.labels.iter().enumerate() {
-            let at = at.to_string();
-            let wrong = |why: String| {
-                source.at_key(&["roles", role.as_str(), "labels", &at], format!("the label {label:?} {why}"))
-            };
-            if label.is_empty() || one_line(label, LABEL_CHARS_MAX) != *label || label.contains(',') {
-                return Err(wrong("cannot be one".to_owned())
-                    .hint(format!("use 1 to {LABEL_CHARS_MAX} characters that can be seen, and no comma")));
-            }
-            let near = Label::ALL.iter().find(|known| known.as_str().eq_ignore_ascii_case(label));
-            if let Some(known) = near.filter(|known| known.as_str() != label) {
-                return Err(wrong(format!("differs from {:?} only in capitals", known.as_str()))
-                    .hint(format!("did you mean {:?}? That one steers the factory", known.as_str())));
-            }
-        }
+        labels(source, role, "labels", rights.labels.as_deref().unwrap_or_default())?;
+        labels(source, role, "always", rights.always.as_deref().unwrap_or_default())?;
+        labels(source, role, "closes", rights.closes.as_deref().unwrap_or_default())?;
         for (key, value) in [("max_issues", rights.max_issues), ("max_changes", rights.max_changes)] {
-            if value > COUNT_MAX {
+            if let Some(value) = value.filter(|value| *value > COUNT_MAX) {
                 let text = format!("`{key}` in [roles.{role}] is {value}: it must be from 0 to {COUNT_MAX}");
                 return Err(source.at_key(&["roles", role.as_str(), key], text));
             }
+        }
+    }
+    Ok(())
+}
+
+fn labels(source: &Source<'_>, role: &Role, key: &str, labels: &[String]) -> Result<(), ConfigError> {
+    for (at, label) in labels.iter().enumerate() {
+        let at = at.to_string();
+        let wrong = |why: String| {
+            source.at_key(&["roles", role.as_str(), key, &at], format!("the label {label:?} {why}"))
+        };
+        if label.is_empty() || one_line(label, LABEL_CHARS_MAX) != *label || label.contains(',') {
+            return Err(wrong("cannot be one".to_owned())
+                .hint(format!("use 1 to {LABEL_CHARS_MAX} characters that can be seen, and no comma")));
+        }
+        let near = Label::ALL.iter().find(|known| known.as_str().eq_ignore_ascii_case(label));
+        if let Some(known) = near.filter(|known| known.as_str() != label) {
+            return Err(wrong(format!("differs from {:?} only in capitals", known.as_str()))
+                .hint(format!("did you mean {:?}? That one steers the factory", known.as_str())));
         }
     }
     Ok(())

@@ -108,7 +108,8 @@ pub fn next(plan: &SchedulePlan, after: Time) -> Result<Option<Time>, String> {
 }
 
 /// What the words of a pattern say, in order.
-const FIELDS: [&str; 5] = ["the minute", "the hour", "the day of the month", "the month", "the day of the week"];
+const FIELDS: [&str; 5] =
+    ["the minute", "the hour", "the day of the month", "the month", "the day of the week"];
 
 fn cron(pattern: &str) -> Result<Cron, String> {
     let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
@@ -168,7 +169,9 @@ fn formula_of(
         Ok(formula) => formula,
         Err(_) => {
             let what = format!("schedule `{name}` runs the formula `{wanted}`, which is wrong");
-            return Some(source.at_value(&path, what).hint("`shopfloor formula check` says what is wrong with it"));
+            return Some(
+                source.at_value(&path, what).hint("`shopfloor formula check` says what is wrong with it"),
+            );
         }
     };
     // Who switches one on may have to add a role first.

@@ -38,6 +38,7 @@ mod tests {
                 "agents",
                 "ci",
                 "forge",
+                "health",
                 "limits",
                 "merge",
                 "project",

@@ -1,26 +1,29 @@
 //! The door at which sessions, checks and setup commands ask: all that they see of the floor in a jail. Whoever shows a
 //! session's token, and is that session as far as the kernel knows, has its command run for it outside of the jail, with
-//! its own input and output. The command then decides by the session's role what it does ([`crate::cli`]).
+//! its own input and output. The command then decides by the session's role what it does.
 //!
 //! Invariants:
 //! - A token alone opens nothing, and neither does being a session's process: it takes both.
 //! - What is run is this program, on this floor, and reads no file that the asker names.
 //! - A command ends with whoever asked for it, and with the daemon.
+//! - Nobody takes the place of others: so many of one session are heard at once, before they have said anything.
 
 use super::Projects;
-use crate::asker::{self, Who};
-use crate::cli::{Exit, refused};
+use super::places::{Place, Places};
+use crate::asker::{self, ASKER, Inside, Who, refused};
+use crate::door::{Reply, Request};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use serde::{Deserialize, Serialize};
-use shopfloor_adapters::agent::Grant;
+use shopfloor_adapters::agent::Badge;
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::layout::Layout;
 use shopfloor_core::ids::Epoch;
+use shopfloor_core::state::Refusals;
+use shopfloor_desk::{Exit, now};
 use shopfloor_engine::{Handle, Input};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::DirBuilder;
 use std::io::{self, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -30,54 +33,22 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// In the environment of a command that is run at the door: the session it is run for.
-pub const ASKER: &str = "SHOPFLOOR_ASKER";
 const REQUEST_BYTES_MAX: u64 = 1024 * 1024;
 /// All of a request, not each part of it.
 const REQUEST_WITHIN: Duration = Duration::from_secs(10);
-/// At once, for all sessions. Whoever comes then is sent away.
-const CALLERS_MAX: usize = 128;
+/// At once, and of one session: more is a mistake, or an attack. Whoever comes then is sent away unheard.
+const CALLERS_MAX: usize = 512;
+const CALLERS_EACH_MAX: usize = 24;
 const NO_ROOM: Duration = Duration::from_millis(100);
-/// At once, for one session: more is a mistake, or an attack.
-const COMMANDS_MAX: usize = 16;
+/// At once, for one session. Less than may call, so that it is told why it has to wait.
+const COMMANDS_EACH_MAX: usize = 16;
+/// How many are remembered that were sent away, so that each is told of once.
+const TOLD_MAX: usize = 1000;
 /// Standard input, output and error.
 const STREAMS: usize = 3;
-
-/// One line of JSON, with the asker's standard streams.
-#[derive(Serialize, Deserialize)]
-pub struct Request {
-    #[serde(default)]
-    pub token: Option<String>,
-    pub args: Vec<String>,
-    /// Asked by a command that is run here: the values that projects' secrets have.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub surroundings: bool,
-}
-
-/// One line of JSON.
-#[derive(Serialize, Deserialize)]
-pub struct Reply {
-    pub exit: u8,
-    /// Why nothing was run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub surroundings: BTreeMap<String, String>,
-}
-
-impl Reply {
-    fn no(exit: Exit, error: impl Into<String>) -> Reply {
-        Reply { error: Some(error.into()), ..Reply::of(exit as u8) }
-    }
-
-    fn of(exit: u8) -> Reply {
-        Reply { exit, error: None, surroundings: BTreeMap::new() }
-    }
-}
 
 /// Open for as long as it lives.
 pub struct Door {
@@ -89,10 +60,13 @@ struct Keeper {
     layout: Layout,
     handle: Handle,
     projects: Projects,
-    busy: Arc<Mutex<BTreeMap<Epoch, usize>>>,
+    busy: Places<Epoch>,
     /// The commands that run here, and since when.
     commands: Arc<Mutex<BTreeMap<u32, Instant>>>,
-    callers: Arc<AtomicUsize>,
+    callers: Places<String>,
+    told: Arc<Mutex<BTreeSet<String>>>,
+    /// What is put on record from here: the same bound as everywhere, before anything is committed.
+    refusals: Arc<Mutex<Refusals>>,
 }
 
 impl Door {
@@ -106,8 +80,11 @@ impl Door {
         }
         let listener = UnixListener::bind(&path)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
-        let (busy, commands, callers) = Default::default();
-        let keeper = Keeper { layout: layout.clone(), handle, projects, busy, commands, callers };
+        let callers = Places::new(CALLERS_MAX, CALLERS_EACH_MAX);
+        let busy = Places::new(CALLERS_MAX, COMMANDS_EACH_MAX);
+        let (commands, told, refusals) = Default::default();
+        let keeper =
+            Keeper { layout: layout.clone(), handle, projects, busy, commands, callers, told, refusals };
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else {
@@ -115,7 +92,8 @@ impl Door {
                     std::thread::sleep(NO_ROOM);
                     continue;
                 };
-                let Some(caller) = Caller::of(&keeper.callers) else { continue };
+                // Who it is, the kernel knows before it says anything.
+                let Some(caller) = keeper.admit(&stream) else { continue };
                 let (keeper, since) = (keeper.clone(), Instant::now());
                 // Without a thread it is closed, and whoever asks tries again.
                 let _ = std::thread::Builder::new().spawn(move || {
@@ -136,6 +114,32 @@ impl Drop for Door {
 }
 
 impl Keeper {
+    /// A place among those that are heard, if whoever calls has not taken its share.
+    fn admit(&self, stream: &UnixStream) -> Option<Place<String>> {
+        let inside = asker::at(stream, &self.layout).ok()?;
+        let who = inside.as_ref().map_or_else(|| "a person".to_owned(), |inside| inside.who.to_string());
+        let place = self.callers.take(who.clone());
+        if let (None, Some(inside)) = (&place, inside) {
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            if told.len() < TOLD_MAX && told.insert(who) {
+                self.put_on_record(&inside, ["more than its share of the door".to_owned()].into_iter());
+            }
+        }
+        place
+    }
+
+    fn put_on_record(&self, inside: &Inside, asked: impl Iterator<Item = String>) {
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        if !refusals.count(&inside.who.to_string(), now()) {
+            return;
+        }
+        let first = || Some(self.projects.all().into_iter().next()?.config.project.name);
+        if let Some(project) = inside.project.clone().or_else(first) {
+            let redactor = self.projects.redactor_lookup()(&project);
+            self.handle.send(Input::Event(refused(project, &inside.who, asked, &redactor)));
+        }
+    }
+
     fn serve(&self, mut stream: &UnixStream, since: Instant) -> io::Result<()> {
         stream.set_read_timeout(Some(REQUEST_WITHIN))?;
         stream.set_write_timeout(Some(REQUEST_WITHIN))?;
@@ -149,7 +153,7 @@ impl Keeper {
     }
 
     fn answer(&self, stream: &UnixStream, request: &Request, streams: Vec<OwnedFd>) -> Reply {
-        let (epoch, grant) = match self.identify(stream, request) {
+        let (epoch, badge) = match self.identify(stream, request) {
             Ok(session) => session,
             Err(reply) => return reply,
         };
@@ -157,10 +161,10 @@ impl Keeper {
         if request.args.iter().any(|arg| arg == "--home" || arg.starts_with("--home=")) {
             return Reply::no(Exit::Usage, "a session has one floor: leave --home out");
         }
-        let Some(_place) = Place::take(&self.busy, epoch) else {
+        let Some(_place) = self.busy.take(epoch) else {
             return Reply::no(Exit::Busy, "this session waits for too many commands");
         };
-        match self.run(stream, epoch, &grant, request, streams) {
+        match self.run(stream, epoch, &badge, request, streams) {
             Ok(exit) => Reply::of(exit),
             Err(e) => Reply::no(Exit::Failed, format!("the command could not be run: {e}")),
         }
@@ -188,22 +192,17 @@ impl Keeper {
     }
 
     /// The session that asks, if it is one.
-    fn identify(&self, stream: &UnixStream, request: &Request) -> Result<(Epoch, Grant), Reply> {
+    fn identify(&self, stream: &UnixStream, request: &Request) -> Result<(Epoch, Badge), Reply> {
         let inside = asker::at(stream, &self.layout)
             .map_err(|e| Reply::no(Exit::Failed, format!("who is asking cannot be known: {e}")))?;
         let Some(inside) = inside else {
             return Err(Reply::no(Exit::Usage, "this door is for what the factory started"));
         };
-        let shown = request.token.as_deref().and_then(|token| Grant::shown(&self.layout, token));
+        let shown = request.token.as_deref().and_then(|token| Badge::shown(&self.layout, token));
         match (&inside.who, shown) {
-            (Who::Agent(epoch), Some((named, grant))) if *epoch == named => Ok((named, grant)),
+            (Who::Agent(epoch), Some((named, badge))) if *epoch == named => Ok((named, badge)),
             (who, _) => {
-                let project = inside.project.clone().or_else(|| {
-                    self.projects.all().into_iter().next().map(|project| project.config.project.name)
-                });
-                if let Some(project) = project {
-                    self.handle.send(Input::Event(refused(project, who, request.args.iter().cloned())));
-                }
+                self.put_on_record(&inside, request.args.iter().cloned());
                 Err(Reply::no(Exit::NeedsPerson, format!("this needs a person, and {who} asks")))
             }
         }
@@ -213,7 +212,7 @@ impl Keeper {
         &self,
         stream: &UnixStream,
         epoch: Epoch,
-        grant: &Grant,
+        badge: &Badge,
         request: &Request,
         streams: Vec<OwnedFd>,
     ) -> io::Result<u8> {
@@ -226,7 +225,7 @@ impl Keeper {
         let mut child = Command::new(self.layout.bin().join("shopfloor"))
             .arg("--home")
             .arg(self.layout.root())
-            .args(only_its_own(&request.args, grant).into_iter().flatten())
+            .args(only_its_own(&request.args, badge).into_iter().flatten())
             .args(&request.args)
             .env_clear()
             .envs(clean_env(self.projects.surroundings(), &[]))
@@ -253,9 +252,9 @@ impl Keeper {
 }
 
 /// What a session asks without naming a project is about its own.
-fn only_its_own<'g>(args: &[String], grant: &'g Grant) -> Option<[&'g str; 2]> {
+fn only_its_own<'b>(args: &[String], badge: &'b Badge) -> Option<[&'b str; 2]> {
     let names = |arg: &String| arg == "--project" || arg.starts_with("--project=") || arg.starts_with("-p");
-    (!args.iter().any(names)).then_some(["--project", grant.project.as_str()])
+    (!args.iter().any(names)).then_some(["--project", badge.project.as_str()])
 }
 
 /// Until the command has ended: true; or whoever asked is gone.
@@ -302,50 +301,4 @@ fn receive(stream: &UnixStream, since: Instant) -> io::Result<(Vec<u8>, Vec<Owne
         }
     }
     Ok((first, streams))
-}
-
-/// One of those that are served.
-struct Caller(Arc<AtomicUsize>);
-
-impl Caller {
-    fn of(all: &Arc<AtomicUsize>) -> Option<Caller> {
-        let caller = Caller(all.clone());
-        (all.fetch_add(1, Ordering::Relaxed) < CALLERS_MAX).then_some(caller)
-    }
-}
-
-impl Drop for Caller {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A session's place among those that wait for a command.
-struct Place {
-    busy: Arc<Mutex<BTreeMap<Epoch, usize>>>,
-    epoch: Epoch,
-}
-
-impl Place {
-    fn take(busy: &Arc<Mutex<BTreeMap<Epoch, usize>>>, epoch: Epoch) -> Option<Place> {
-        let mut all = busy.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = all.entry(epoch).or_default();
-        if *own >= COMMANDS_MAX {
-            return None;
-        }
-        *own += 1;
-        Some(Place { busy: busy.clone(), epoch })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut all = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = all.get_mut(&self.epoch) {
-            *own -= 1;
-            if *own == 0 {
-                all.remove(&self.epoch);
-            }
-        }
-    }
 }

@@ -9,45 +9,35 @@ mod origins;
 mod orphans;
 mod panes;
 mod people;
+mod places;
 mod proxy;
-pub(crate) mod schedules;
 mod seed_files;
 mod signs;
 mod socket;
 mod watches;
 
-pub use door::{ASKER, Door, Reply, Request};
+pub use door::Door;
 pub use socket::{Socket, VARIABLES};
 pub use watches::FloorWatches;
 
 use crate::config;
 use crate::config::runtimes::Catalogue;
-use crate::projects::{PrimaryFile, Projects, Unusable};
+use crate::ports;
+use crate::projects::{Projects, Unusable, primary_file};
 use panes::PaneListener;
 use proxy::Proxy;
 use seed_files::{SeedCi, SeedWatch};
-use shopfloor_adapters::agent::TmuxAgents;
-use shopfloor_adapters::ci::local::{CiProgress, LocalCi};
-use shopfloor_adapters::escalations::EscalationFiles;
-use shopfloor_adapters::git::{Git, GitMerger, GitWorkspace, branches, origin, repos};
+use shopfloor_adapters::git::{Git, repos};
 use shopfloor_adapters::host::lock::{self, FileLock};
-use shopfloor_adapters::jail::Isolation;
 use shopfloor_adapters::layout::Layout;
-use shopfloor_adapters::notices::Commands;
 use shopfloor_adapters::seed_files::SeedFiles;
-use shopfloor_adapters::setup::WorktreeSetup;
-use shopfloor_adapters::steps::TreeSteps;
 use shopfloor_adapters::terminal::tmux::Tmux;
-use shopfloor_adapters::vault::Fires;
 use shopfloor_core::event::Event;
-use shopfloor_core::state::Floor;
 use shopfloor_desk::{Desk, Error, Exit, Result};
-use shopfloor_engine::ports::Ports;
 use shopfloor_engine::{Capacity, Handle, Input, Runner, RunnerOptions, Until};
 use shopfloor_store::Store;
-use shopfloor_store::ci::{CiRuns, CiStep, NewRun};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How many effects run at once. Each is a thread that mostly waits for git, tmux or the disk.
@@ -61,15 +51,6 @@ const STORE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a daemon may hold the floor without answering: it is starting, or ending.
 const SILENT_HOLDER: Duration = Duration::from_secs(60);
-
-/// Reads files of projects from their primary branches.
-pub fn primary_file(git: &Git, layout: &Layout) -> PrimaryFile {
-    let (git, layout) = (git.clone(), layout.clone());
-    Arc::new(move |project, path| {
-        let origin = origin::of(&git, &layout, &project.name);
-        branches::file(&*origin, &project.primary_branch, path).map_err(|e| e.to_string())
-    })
-}
 
 /// A floor that has been taken and is ready to run.
 pub struct Daemon {
@@ -105,7 +86,7 @@ impl Daemon {
             repos::ensure(&git, &desk.layout, &project)
                 .map_err(|e| Error::failed(format!("the repositories of {}: {e}", project.name)))?;
         }
-        let isolation = isolation(&floor_config)?.grouped();
+        let isolation = ports::isolation(&floor_config)?.grouped();
         if isolation.missing().is_some() {
             tracing::warn!("isolation: {}", isolation.note());
         }
@@ -146,13 +127,16 @@ impl Daemon {
         let phase_dir = PathBuf::from(&floor_config.sessions.phase_dir);
         let seeds =
             floor_config.compat.seed_files.then(|| SeedFiles::new(phase_dir.clone(), desk.layout.root()));
-        let mut ports = ports(desk, &projects, &git, &tmux, phase_dir)?;
+        let mut ports = ports::all(desk, &projects, &git, &tmux, phase_dir)?;
         if let Some(seeds) = seeds.clone() {
             ports.ci = Arc::new(SeedCi { inner: ports.ci, seeds });
         }
         orphans::end(engine.floor(), &ports, &tmux);
         let options = RunnerOptions {
-            capacity: Capacity { checks: projects.check_slots(), tasks: TASKS_MAX },
+            capacity: Capacity {
+                checks: floor_config.limits.checks.map(|most| most as usize),
+                tasks: TASKS_MAX,
+            },
             until,
             clock: shopfloor_desk::now,
             warn: |why| tracing::warn!("{why}"),
@@ -180,16 +164,6 @@ impl Daemon {
         let proxy = proxy.then(|| Proxy::open(&desk.layout, runner.handle(), projects)).transpose()?;
         Ok(Daemon { runner, tmux, _lock: lock, _socket: socket, _door: door, _proxy: proxy })
     }
-}
-
-/// What can be had here of the isolation that the floor asks for.
-pub fn isolation(floor: &config::FloorConfig) -> Result<Isolation> {
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    Isolation::find(floor.isolation.wanted(&home.unwrap_or_default(), path)).map_err(|e| {
-        Error::usage(e.to_string())
-            .hint("set `level` in [isolation] of floor.toml to \"auto\" or \"none\" to go without")
-    })
 }
 
 /// What is put right in the floor's own repositories is put on record.
@@ -242,91 +216,6 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         self.tmux.close();
     }
-}
-
-/// The ports of a floor whose daemon this is not, for whoever only looks; and what the configuration says now that the
-/// floor does not know yet.
-pub fn ports_to_look(desk: &Desk, floor: &Floor) -> Result<(Ports, Vec<Event>)> {
-    let floor_config = config::load::floor(&desk.layout.config())?;
-    let git = config::load::git(&floor_config)?;
-    let (projects, _) = Projects::load(&floor_config, Catalogue::load(&desk.layout.runtimes())?, floor);
-    let projects = projects.isolated(isolation(&floor_config)?);
-    let tmux = Tmux::new(desk.layout.tmux_socket(), std::env::var_os("PATH").unwrap_or_default());
-    let phase_dir = PathBuf::from(&floor_config.sessions.phase_dir);
-    Ok((ports(desk, &projects, &git, &tmux, phase_dir)?, projects.events(floor)))
-}
-
-fn ports(
-    desk: &Desk,
-    projects: &Projects,
-    git: &shopfloor_adapters::git::Git,
-    tmux: &Tmux,
-    phase_dir: PathBuf,
-) -> Result<Ports> {
-    let layout = &desk.layout;
-    // Whatever else reads branches and the person's checkout does so with the git that it has.
-    let git = &git.clone().in_jails(projects.isolation().clone(), layout.clone());
-    let lookup = projects.git_lookup();
-    let agents = TmuxAgents {
-        layout: layout.clone(),
-        tmux: tmux.clone(),
-        phase_dir,
-        configs: projects.agent_lookup(),
-    };
-    let ci = LocalCi::new(layout.clone(), projects.ci_lookup(), Some(recorder(desk.ci()?)));
-    Ok(Ports {
-        workspace: Arc::new(GitWorkspace::new(git.clone(), layout.clone(), lookup.clone())),
-        setup: Arc::new(WorktreeSetup::new(git.clone(), layout.clone(), projects.setup_lookup())),
-        merger: Arc::new(GitMerger::new(git.clone(), layout.clone(), lookup)),
-        ci: Arc::new(ci),
-        forges: Arc::new(desk.forges()?),
-        agents: Arc::new(agents),
-        steps: Arc::new(TreeSteps {
-            layout: layout.clone(),
-            configs: projects.setup_lookup(),
-            verifiers: projects.verifiers(),
-        }),
-        schedules: Arc::new(schedules::Timetable { projects: projects.clone() }),
-        escalations: Arc::new(EscalationFiles {
-            layout: layout.clone(),
-            moment: shopfloor_desk::time::moment,
-            redactor: projects.redactor_lookup(),
-        }),
-        archive: Arc::new(desk.archive()?),
-        notices: Arc::new(Commands { layout: layout.clone(), configs: projects.notice_lookup() }),
-        vault: Arc::new(Fires { layout: layout.clone(), configs: projects.vault_lookup() }),
-    })
-}
-
-/// Records what the checks do, for `shopfloor ci`. The verdict the factory acts on comes with the effect's
-/// outcome; a record that cannot be written holds nothing up.
-fn recorder(db: Box<dyn CiRuns>) -> shopfloor_adapters::ci::local::CiObserver {
-    let db = Mutex::new(db);
-    Arc::new(move |progress| {
-        let mut db = db.lock().unwrap_or_else(|broken| broken.into_inner());
-        let now = shopfloor_desk::now();
-        let written = match progress {
-            CiProgress::Started { run, .. } => db.started(
-                &NewRun {
-                    run: run.run,
-                    project: run.project.clone(),
-                    issue: run.issue,
-                    commit: run.commit.clone(),
-                    source: run.source,
-                },
-                now,
-            ),
-            CiProgress::StepEnded { run, step, exit, duration_ms } => {
-                db.step(run.run, &CiStep { name: step.clone(), exit: *exit, duration_ms: *duration_ms })
-            }
-            CiProgress::Finished { run, report } => {
-                db.finished(run.run, report.verdict, report.step.as_deref(), &report.log, now)
-            }
-        };
-        if let Err(e) = written {
-            tracing::warn!("a CI run could not be recorded: {e}");
-        }
-    })
 }
 
 /// Agents call `shopfloor`: they get the program that runs the floor.

@@ -5,22 +5,36 @@
 //! adopt them. What their worktrees hold is kept first. Sessions under other names belong to somebody, and
 //! are left alone.
 
-use shopfloor_adapters::terminal::tmux::Tmux;
-use shopfloor_core::ids::{Assignment, Epoch, ProjectName, Role, tmux_name};
+use crate::ports::named_like_a_jobs;
+use shopfloor_adapters::terminal::known;
+use shopfloor_adapters::terminal::tmux::{Probe, Tmux};
+use shopfloor_core::ids::Epoch;
 use shopfloor_core::state::{Floor, SessionState};
 use shopfloor_engine::ports::{PortResult, Ports, Tree};
 
 /// Ends all orphans. One that cannot be ended is reported, and holds nothing up.
 pub fn end(floor: &Floor, ports: &Ports, tmux: &Tmux) {
-    let names = match tmux.list() {
-        Ok(sessions) => sessions.into_iter().map(|(name, _)| name),
+    let sessions = match tmux.list() {
+        Ok(sessions) => sessions,
         Err(e) => {
             tracing::warn!("whether there are sessions that nobody knows cannot be seen: {e}");
             return;
         }
     };
+    for (name, probe) in &sessions {
+        // Those of an earlier build go on being who they are.
+        if let Probe::Alive(process) = probe
+            && let Err(e) = known::keep(tmux.socket(), name, *process)
+        {
+            tracing::warn!("session {name} cannot be put on record: {e}");
+        }
+    }
+    if let Err(e) = known::forget_ended(tmux.socket()) {
+        tracing::warn!("what is on record of sessions that ended cannot be removed: {e}");
+    }
+    let names = sessions.into_iter().map(|(name, _)| name);
     let orphans: Vec<(String, Tree, Epoch)> = names
-        .filter_map(|name| parse(&name).map(|(tree, epoch)| (name, tree, epoch)))
+        .filter_map(|name| named_like_a_jobs(&name).map(|(tree, epoch)| (name, tree, epoch)))
         .filter(|(name, _, epoch)| !is_known(floor, name, *epoch))
         .collect();
     // Side by side: each may take seconds to obey.
@@ -51,43 +65,4 @@ fn end_one(floor: &Floor, ports: &Ports, tree: &Tree, epoch: Epoch) -> PortResul
     keep()?;
     ports.agents.end(tree, epoch)?;
     Ok(keep()?.map(|snapshot| snapshot.reference))
-}
-
-/// The tree and epoch that a session's name stands for, if it is the name of a job's session.
-fn parse(name: &str) -> Option<(Tree, Epoch)> {
-    let (rest, epoch) = name.rsplit_once("-e")?;
-    let (rest, number) = rest.rsplit_once('-')?;
-    let (role, project) = rest.split_once('-')?;
-    let role: Role = role.parse().ok()?;
-    let project: ProjectName = project.parse().ok()?;
-    let assignment = Assignment::Issue(number.parse().ok()?);
-    let epoch: Epoch = epoch.parse().ok()?;
-    // Only if spelled exactly as we write it.
-    (tmux_name(role, &project, assignment, epoch) == name)
-        .then(|| (Tree::of_job(&project, role, assignment), epoch))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use shopfloor_core::ids::IssueNumber;
-
-    #[test]
-    fn only_names_of_jobs_sessions_are_taken_for_such() {
-        let (tree, epoch) = parse("review-my-app-e2-12-e3").expect("a session's name");
-        assert_eq!((tree.role(), tree.project.as_str()), (Some(Role::REVIEW), "my-app-e2"));
-        assert_eq!((tree.number(), epoch), (Some(IssueNumber(12)), Epoch(3)));
-        for other in [
-            "hand-sample-1-e1",
-            "dev-sample-1",
-            "dev-sample-1-e",
-            "dev-1-e1",
-            "dev-sample-#1-e1",
-            "dev-sample-01-e1",
-            "x",
-            "shopfloor",
-        ] {
-            assert!(parse(other).is_none(), "{other}");
-        }
-    }
 }

@@ -6,10 +6,12 @@ use super::script::{Edit, Script};
 use super::{hold, trouble, variable};
 use crate::cli::{CliError, CliResult, phase};
 use shopfloor_core::effect::Verdict;
+use shopfloor_core::ids::Role;
 use shopfloor_core::phase::Phase;
 use shopfloor_core::texts::FirstLine;
 
 pub(super) struct Dev<'a> {
+    pub(super) role: Role,
     pub(super) client: &'a dyn Client,
     pub(super) script: &'a Script,
     branch: String,
@@ -29,9 +31,10 @@ enum Quality {
     Final,
 }
 
-pub fn run(script: &Script, client: &dyn Client) -> CliResult<()> {
+pub fn run(role: Role, script: &Script, client: &dyn Client) -> CliResult<()> {
     trouble::at_start(script, client)?;
     let mut dev = Dev {
+        role,
         client,
         script,
         branch: variable("SHOPFLOOR_BRANCH")?,

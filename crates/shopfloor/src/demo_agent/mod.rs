@@ -2,12 +2,13 @@
 //! edits, commits, pushes and signals through the same doors, and does what `demo:` lines in the
 //! issue's text tell it, misbehaviour included.
 //!
-//! [`script`] is what it is told, [`dev`], [`run`] and [`review`] are what it does, [`repo`] is its git,
+//! [`script`] is what it is told, [`dev`], [`run`], [`foresight`] and [`review`] are what it does, [`repo`] is its git,
 //! [`trouble`] what it does wrong, [`hold`] where it stops until it is let go. It is played through a [`client`]: plain lines and the inbox, or
 //! (`--terminal`) a [`terminal`] client that is typed to, as Claude Code is.
 
 mod client;
 mod dev;
+mod foresight;
 mod hold;
 mod repo;
 mod review;
@@ -58,7 +59,7 @@ pub fn run(args: &DemoArgs) -> CliResult<Exit> {
         client.say(&format!("demo: not understood: {line}"));
     }
     match args.role.duty() {
-        Duty::Develop => dev::run(&script, &*client)?,
+        Duty::Develop => dev::run(args.role, &script, &*client)?,
         Duty::Review => {
             review::run(&script, &*client)?;
             // A client in a terminal stays until it is ended.

@@ -33,9 +33,13 @@ impl Dev<'_> {
                 self.step(&["skip", &step.id, "--reason", "the script says so"])?;
                 continue;
             }
-            self.edit()?;
+            let played = self.foresee(&step.id)?;
+            if played.is_none() {
+                self.edit()?;
+            }
             hold::at(self.script, "step")?;
-            let run = self.step(&["done", &step.id, "--note", &format!("did {}", step.id)])?;
+            let note = played.unwrap_or_else(|| format!("did {}", step.id));
+            let run = self.step(&["done", &step.id, "--note", &note])?;
             // What is being verified, or waits for a command, comes back as a message.
             if run.steps.iter().any(|step| ["running", "verifying"].contains(&step.state.as_str())) {
                 return Ok(false);

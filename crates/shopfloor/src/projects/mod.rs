@@ -14,11 +14,12 @@ use shopfloor_adapters::agent::templates::embedded_prompts;
 use shopfloor_adapters::agent::{AgentConfig, AgentConfigs, KeyCommand, Mcp, known_keys};
 use shopfloor_adapters::ci::local::{CiConfig, CiConfigs};
 use shopfloor_adapters::ci::own::OwnSteps;
-use shopfloor_adapters::git::branches::OriginFile;
+use shopfloor_adapters::git::branches::{self, OriginFile};
 use shopfloor_adapters::git::sign::{SignatureFormat, Signing};
-use shopfloor_adapters::git::{self, GitProject};
+use shopfloor_adapters::git::{self, Git, GitProject, origin};
 use shopfloor_adapters::host::env::clean_env;
 use shopfloor_adapters::jail::{Isolation, Network};
+use shopfloor_adapters::layout::Layout;
 use shopfloor_adapters::notices::{NoticeConfig, NoticeConfigs};
 use shopfloor_adapters::setup::{SetupConfig, SetupConfigs};
 use shopfloor_adapters::steps::Verifiers;
@@ -89,6 +90,15 @@ fn git_project(config: &ProjectConfig, checkout: &Path) -> GitProject {
 
 /// A file of a project as its primary branch has it.
 pub type PrimaryFile = Arc<dyn Fn(&GitProject, &str) -> Result<OriginFile, String> + Send + Sync>;
+
+/// Reads files of projects from their primary branches.
+pub fn primary_file(git: &Git, layout: &Layout) -> PrimaryFile {
+    let (git, layout) = (git.clone(), layout.clone());
+    Arc::new(move |project, path| {
+        let origin = origin::of(&git, &layout, &project.name);
+        branches::file(&*origin, &project.primary_branch, path).map_err(|e| e.to_string())
+    })
+}
 
 /// Former values of secrets that are still hidden.
 const HIDDEN_MAX: usize = 200;
@@ -388,12 +398,6 @@ impl Projects {
         self.all().iter().filter(|p| differs(p)).flat_map(|p| project_events(p, &self.floor)).collect()
     }
 
-    /// Runs of checks at once: more than a merge queue can use, so that it cannot hold up pull
-    /// requests.
-    pub fn check_slots(&self) -> usize {
-        self.all().iter().map(|p| p.config.merge.slots as usize).max().unwrap_or(1) + 1
-    }
-
     pub fn git_lookup(&self) -> git::Projects {
         let projects = self.clone();
         Arc::new(move |name| {
@@ -471,7 +475,7 @@ impl Projects {
             let VerifyStep { project, verify: verifier, run, .. } = claim;
             let project = projects.get(project).ok_or("the project is not configured")?;
             let config = project.config;
-            let verify = config.verify.get(verifier).ok_or_else(|| {
+            let verify = config.verifier(verifier).ok_or_else(|| {
                 format!("shopfloor.toml has no [verify.{verifier}], which a formula's step names")
             })?;
             let primary_branch = config.project.primary_branch.clone();
@@ -614,6 +618,7 @@ fn policy(project: &Loaded, floor: &FloorConfig) -> Policy {
     Policy {
         floor_max_jobs: floor.limits.max_jobs.map(|n| n as usize),
         keep_journal: floor.retention.journal.span(),
+        machine: floor.health.limits(),
         withheld: project.withheld.clone(),
         ..project.config.policy()
     }

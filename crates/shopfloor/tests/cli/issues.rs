@@ -176,11 +176,11 @@ fn what_an_agent_may_do_is_not_up_to_what_lies_in_its_folder() {
         ran(&mut command)
     };
     let (look, add) = (["issue", "list"], ["issue", "add", "Found on the way", "--json"]);
-    assert_eq!(asks(&look).code, 6, "a session without a grant may do nothing");
+    assert_eq!(asks(&look).code, 6, "a session without a badge may do nothing");
     let folder = floor.layout().session(shopfloor_core::ids::Epoch(7));
     std::fs::create_dir_all(&folder).unwrap();
-    let grant = r#"{"token":"7.secret","project":"demo","role":"dev","kind":"issue","issue":1}"#;
-    std::fs::write(folder.join("grant.json"), grant).unwrap();
+    let badge = r#"{"token":"7.secret","project":"demo","role":"dev","kind":"issue","issue":1}"#;
+    std::fs::write(folder.join("grant.json"), badge).unwrap();
     asks(&look).fine();
     let refused = asks(&add);
     assert_eq!(refused.code, 6, "the floor knows of no such session");

@@ -173,6 +173,7 @@ fn explain_says_until_when_an_agent_is_parked() {
         confidence: Confidence::High,
         context_percent: None,
         cost_micros: None,
+        tokens: None,
         dialog: None,
         question: None,
     };

@@ -1,8 +1,11 @@
 //! What an agent or a check tries that only a person may do. Whatever variables it removes or sets, it is refused with
 //! exit code 6, and the journal says who asked for what.
 
-use crate::floor::Floor;
+use crate::attacks_by_role::declare_purge;
+use crate::floor::{Floor, wait_for};
 use crate::ordinary_user::as_ordinary_user;
+use shopfloor_core::ids::Seq;
+use shopfloor_store::Store as _;
 
 /// Each as a process that has nothing of its session's environment, on the floor by another name.
 const TRIES: &str = r#"
@@ -81,9 +84,7 @@ fn a_check_is_no_person() {
     let before = floor.hub(&["rev-parse", "main"]);
     floor.issue("Attack", "demo: write a.txt <<a");
     floor.ok(&["up", "--detach"]);
-    crate::floor::wait_for("the check has tried", || {
-        floor.ok(&["events"]).contains("what the daemon started asked")
-    });
+    wait_for("the check has tried", || floor.ok(&["events"]).contains("what the daemon started asked"));
     all_refused(&floor, "a check", ATTEMPTS + 1);
     assert_eq!(floor.hub(&["rev-parse", "main"]), before);
     floor.ok(&["down"]);
@@ -157,21 +158,21 @@ fn held(name: &str, way: &str) {
     let before = floor.hub(&["rev-parse", "main"]);
     // The queue knows where its branch is.
     floor.ok(&["up", "--detach"]);
-    crate::floor::wait_for("it is on record", || {
+    wait_for("it is on record", || {
         let engine = floor.engine();
         let mut queues = engine.floor().queues.iter();
         queues.any(|queue| queue.plan.base().is_some())
     });
     floor.ok(&["issue", "add", "Attack", "--label", "backlog"]);
     let frozen = || floor.json(&["merge-queue", "status"]).1[0]["frozen"].clone();
-    crate::floor::wait_for("the queue stands still", || frozen().is_string());
+    wait_for("the queue stands still", || frozen().is_string());
     assert_ne!(floor.hub(&["rev-parse", "main"]), before, "{name}");
     let told = frozen().to_string();
     assert!(told.contains("not by the merge queue"), "{name}: {told}");
     assert!(floor.ok(&["events"]).contains("not by the merge queue"), "{name}");
     // An agent does not accept it, a person does.
     floor.ok(&["merge-queue", "accept"]);
-    crate::floor::wait_for("it goes on", || frozen().is_null());
+    wait_for("it goes on", || frozen().is_null());
     floor.ok(&["down"]);
 }
 
@@ -179,7 +180,7 @@ fn held(name: &str, way: &str) {
 fn what_a_person_pushes_is_on_record_and_holds_nothing() {
     let floor = Floor::new(crate::floor::DEMO);
     floor.ok(&["up", "--detach"]);
-    crate::floor::wait_for("it is on record", || {
+    wait_for("it is on record", || {
         let engine = floor.engine();
         let mut queues = engine.floor().queues.iter();
         queues.any(|queue| queue.plan.base().is_some())
@@ -189,7 +190,7 @@ fn what_a_person_pushes_is_on_record_and_holds_nothing() {
     floor.git(&["add", "by-hand.txt"]);
     floor.git(&["commit", "--quiet", "-m", "by hand"]);
     floor.git(&["push", "--quiet", "shopfloor", "HEAD:main"]);
-    crate::floor::wait_for("it is seen", || floor.ok(&["events"]).contains(" moved "));
+    wait_for("it is seen", || floor.ok(&["events"]).contains(" moved "));
     assert!(floor.json(&["merge-queue", "status"]).1[0]["frozen"].is_null());
     assert!(floor.run(&["merge-queue", "accept"]).status.code() == Some(4));
     floor.ok(&["down"]);
@@ -311,4 +312,118 @@ fn a_command_that_is_run_at_the_door_shows_no_secret_and_knows_them() {
     assert!(!seen.contains("hush"), "{seen}");
     let comments = floor.json(&["issue", "show", &issue.to_string()]).1["comments"].to_string();
     assert!(comments.contains("It is ") && !comments.contains("hush"), "{comments}");
+}
+
+/// What an agent says of its steps is kept, and read by people and by its successors.
+#[test]
+fn what_an_agent_says_of_its_steps_tells_no_secret() {
+    let mut floor = Floor::new(
+        "[review]\nrequired = false\n[secrets]\nDEPLOY_TOKEN = { env = \"DEPLOY_TOKEN\" }\n[agents.dev]\nruntime = \"generic\"\ncommand = [\"sh\", \"SAYS\"]\n",
+    );
+    let script = floor.home().join("bin/says");
+    std::fs::create_dir_all(floor.home().join("bin")).expect("a folder");
+    let says = "shopfloor step done write --note 'It is hush-hush-hush.'\nshopfloor step skip tell --reason 'It is hush-hush-hush.'\nshopfloor phase failed --detail enough\n";
+    std::fs::write(&script, says).expect("written");
+    floor.edit(|config| config.replace("SAYS", &script.display().to_string()));
+    let formulas = floor.path("repo/.shopfloor/formulas");
+    std::fs::create_dir_all(&formulas).expect("a folder");
+    let steps = "[[steps]]\nid = \"write\"\ndescription = \"Write.\"\n[[steps]]\nid = \"tell\"\nneeds = [\"write\"]\ndescription = \"Tell.\"\n";
+    std::fs::write(formulas.join("tidy.toml"), steps).expect("written");
+    floor.isolate("sandbox");
+    floor.accept();
+    floor.env.push(("DEPLOY_TOKEN".into(), "hush-hush-hush".into()));
+    floor.ok(&["formula", "run", "tidy"]);
+    let (_, text) = floor.until_idle();
+    let shown = floor.json(&["run", "show", "1"]).1.to_string();
+    assert!(shown.matches("It is ").count() == 2, "{shown}: {text}");
+    let journal: Vec<String> =
+        floor.engine().store().journal(Seq(0), 10_000).expect("read").into_iter().map(|e| e.body).collect();
+    for said in [shown, floor.ok(&["events"]), journal.concat()] {
+        assert!(!said.contains("hush"), "{said}");
+    }
+}
+
+/// Each with a mark of something else: of a hand session, of another session, of what may look, of what is run at the door.
+const PRETENDS: &str = r#"
+marks="SHOPFLOOR_PANE=$SHOPFLOOR_HOME/tmux.sock:hand-sample-dev-1-1-h1 SHOPFLOOR_PANE=$SHOPFLOOR_HOME/tmux.sock:dev-sample-1-e999
+SHOPFLOOR_PANE=$SHOPFLOOR_HOME/tmux.sock:dev-sample-1-e1 SHOPFLOOR_PANE=$SHOPFLOOR_HOME/tmux.sock:tmux
+SHOPFLOOR_STEP=$SHOPFLOOR_HOME/projects/sample/setup/issue-1/steps/x-1 SHOPFLOOR_TOLD=$SHOPFLOOR_HOME/projects/sample/told/entry-1
+SHOPFLOOR_VAULT=$SHOPFLOOR_HOME/projects/sample/vault/request-1/1 SHOPFLOOR_ASKER=1 SHOPFLOOR_SESSION=1"
+as() { mark=$1; shift; env -i HOME="$HOME" PATH="$PATH" SHOPFLOOR_HOME="$SHOPFLOOR_HOME" "$mark" shopfloor --project sample "$@" < /dev/null; echo "$? $mark $*" >> "$SHOPFLOOR_HOME/codes"; }
+[ -z "$1" ] || marks=$1
+for mark in $marks; do
+    as "$mark" issue add More --label backlog
+    as "$mark" issue close 1
+    as "$mark" vault request purge --reason x
+    as "$mark" session spawn dev 1 1.1 --command true
+done
+"#;
+const MARKS: usize = 9;
+
+/// Nobody is more than it is, and nothing was done.
+fn pretended_in_vain(floor: &Floor, attempts: usize) {
+    let codes = std::fs::read_to_string(floor.home().join("codes")).expect("it tried");
+    assert_eq!(codes.lines().count(), attempts, "{codes}");
+    assert!(codes.lines().all(|line| line.starts_with("6 ")), "{codes}");
+    assert!(!floor.path("fired").exists(), "{codes}");
+    assert_eq!(floor.json(&["issue", "show", "1"]).1["state"], "open");
+    assert_eq!(floor.run(&["issue", "show", "2"]).status.code(), Some(4), "no issue was added");
+    assert!(!floor.tmux(&["list-sessions", "-F", "#S"]).contains("hand-"));
+}
+
+#[test]
+fn a_variable_makes_an_agent_nobody_else() {
+    let floor = Floor::new(
+        "[review]\nrequired = false\n[agents.dev]\nruntime = \"generic\"\ncommand = [\"sh\", \"PRETENDS\"]\n",
+    );
+    declare_purge(&floor, &floor.path("fired"));
+    let script = floor.path("pretends.sh");
+    // At last it is such a process from the outset, as far as its environment says.
+    let becomes = "[ -n \"$BECAME\" ] || exec env -i BECAME=1 HOME=\"$HOME\" PATH=\"$PATH\" PHASE_FILE=\"$PHASE_FILE\" SHOPFLOOR_HOME=\"$SHOPFLOOR_HOME\" SHOPFLOOR_PANE=\"$SHOPFLOOR_HOME/tmux.sock:hand-sample-dev-1-1-h1\" sh \"$0\"\nshopfloor phase failed --detail enough\n";
+    std::fs::write(&script, format!("{PRETENDS}{becomes}")).expect("written");
+    floor.configure(|config| config.replace("PRETENDS", &script.display().to_string()));
+    let before = floor.hub(&["rev-parse", "main"]);
+    floor.issue("Attack", "");
+    let (code, text) = floor.until_idle();
+    assert_eq!(code, 3, "{text}");
+    pretended_in_vain(&floor, 2 * MARKS * 4);
+    assert_eq!(floor.hub(&["rev-parse", "main"]), before);
+    let events = floor.ok(&["events", "--limit", "1000"]);
+    for who in ["a process that says it is another asked", "a process that says it is a session asked"] {
+        assert!(events.contains(who), "{who}: {events}");
+    }
+}
+
+#[test]
+fn a_variable_makes_a_check_nobody_else() {
+    let floor = Floor::new(crate::floor::DEMO);
+    declare_purge(&floor, &floor.path("fired"));
+    let (script, home) = (floor.path("pretends.sh"), floor.home().display().to_string());
+    std::fs::write(&script, format!("SHOPFLOOR_HOME={home}\n{PRETENDS}")).expect("written");
+    // The first process of each step is what its mark says, as far as its environment says.
+    let step = |mark: &str| {
+        format!(
+            "exec env -i HOME=$HOME PATH={home}/bin:$PATH {mark} sh '{}' {}",
+            script.display(),
+            if mark == "A=B" { "" } else { "C=D" },
+        )
+    };
+    let marks = [
+        "A=B".to_owned(),
+        format!("SHOPFLOOR_PANE={home}/tmux.sock:hand-sample-dev-1-1-h1"),
+        format!("SHOPFLOOR_PANE={home}/tmux.sock:dev-sample-1-e1"),
+        format!("SHOPFLOOR_STEP={home}/projects/sample/ci/run-1"),
+        "SHOPFLOOR_ASKER=1".to_owned(),
+    ];
+    let steps = marks.each_ref().map(|mark| step(mark)).join("\" }, { name = \"NAME\", run = \"");
+    let steps = (1..marks.len()).fold(steps, |steps, n| steps.replacen("NAME", &format!("step {n}"), 1));
+    let last = format!("{steps}\" }}, {{ name = \"last\", run = \"false");
+    floor.configure(|config| config.replace("./check.sh", &last));
+    let before = floor.hub(&["rev-parse", "main"]);
+    floor.issue("Attack", "demo: write a.txt <<a");
+    floor.ok(&["up", "--detach"]);
+    wait_for("the checks have failed", || floor.ok(&["events"]).contains("step \"last\" failed"));
+    pretended_in_vain(&floor, (MARKS + marks.len() - 1) * 4);
+    assert_eq!(floor.hub(&["rev-parse", "main"]), before);
+    floor.ok(&["down"]);
 }

@@ -133,6 +133,29 @@ socket.send_fds(s, [json.dumps({"token": token, "args": args}).encode() + b"\n"]
 raise SystemExit(json.loads(s.makefile().readline())["exit"])'
 done
 rm -r out
+raw() { /usr/bin/python3 -c '
+import os, socket, json, sys
+home, session = os.environ["SHOPFLOOR_HOME"], os.environ["SHOPFLOOR_SESSION"]
+token = json.load(open(f"{home}/sessions/e{session}/grant.json"))["token"]
+s = socket.socket(socket.AF_UNIX); s.connect(os.environ["SHOPFLOOR_DOOR"])
+socket.send_fds(s, [json.dumps({"token": token, "args": sys.argv[1:]}).encode() + b"\n"], [0, 1, 2])
+raise SystemExit(json.loads(s.makefile().readline())["exit"])' "$@" 2>&1; }
+for mark in hand-sample-dev-1-1-h1 dev-sample-2-e2 dev-sample-1-e999 tmux; do
+    export SHOPFLOOR_PANE="$FLOOR/tmux.sock:$mark"
+    can "raw-as-$mark" raw issue list; can "as-$mark" shopfloor issue list
+done
+unset SHOPFLOOR_PANE; export SHOPFLOOR_STEP="$FLOOR/projects/sample/setup/issue-1/steps/x-1"; can raw-as-step raw issue list
+unset SHOPFLOOR_STEP
+has formula shopfloor formula check "$PERSON/.ssh/id"
+has raw-formula raw formula check "$PERSON/.ssh/id"
+ln -s "$PERSON/.ssh/id" way.toml; has link shopfloor formula check way.toml; has raw-link raw formula check "$PWD/way.toml"; rm way.toml
+can raw-device timeout 20 /usr/bin/env sh -c 'shopfloor formula check /dev/zero'
+can raw-next raw next --read-only
+# Another project of the floor has that name.
+for look in status 'status --all' 'status --json' 'status --timers' health questions events 'agents --all' 'issue list' \
+    runs 'schedule list' 'merge-queue status' 'merge-queue list' 'ci list' 'formula list'; do
+    has "their-$look" shopfloor $look; has "raw-their-$look" raw $look
+done
 can raw-other-floor /usr/bin/python3 -c '
 import os, socket, json
 home, session = os.environ["SHOPFLOOR_HOME"], os.environ["SHOPFLOOR_SESSION"]
@@ -223,6 +246,7 @@ fn attack(site: &Floor, script: &str) -> String {
 #[test]
 fn an_agent_in_a_jail_gets_nowhere_and_does_its_work() {
     let site = site("sandbox");
+    site.beside("hunter22", "[agents.dev]\nruntime = \"demo\"\n[agents.review]\nruntime = \"demo\"\n");
     let before = site.hub(&["rev-parse", "main"]);
     let daemon = daemon(&site);
     let worked = attack(&site, &format!("{}{ALLOWED}", script(&site, &daemon)));
@@ -237,6 +261,8 @@ fn an_agent_in_a_jail_gets_nowhere_and_does_its_work() {
         "issue close 1",
         "down",
         "session spawn dev",
+        "formula check",
+        "next",
     ] {
         let named = events.lines().any(|line| line.contains("REFUSED") && line.contains(asked));
         assert!(named, "{asked}: {events}");
@@ -273,6 +299,16 @@ fn an_agent_under_rules_about_files_gets_no_further_than_is_said() {
     let mut site = site("sandbox");
     let path = site.stand_in("bwrap", "echo 'no namespaces here' >&2; exit 1");
     site.env.push(("PATH".into(), path.into()));
+    // Whoever asks for a jail gets one, or is told why not.
+    let refused = site.run(&["up", "--detach"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("level `sandbox` does not work here") && said.contains("no namespaces here"),
+        "{said}"
+    );
+    assert!(!site.ok(&["status"]).contains("daemon  runs"));
+    site.isolate("auto");
     let before = site.hub(&["rev-parse", "main"]);
     let daemon = daemon(&site);
     // Another's temporary folders and home are not there to be written to.
@@ -292,7 +328,7 @@ fn an_agent_under_rules_about_files_gets_no_further_than_is_said() {
 const CALLS: &str = r#"
 : > worked
 /usr/bin/python3 - >> worked <<'P'
-import os, socket, urllib.request
+import json, os, socket, subprocess, sys, urllib.request
 def through(url):
     proxies = urllib.request.ProxyHandler({"http": os.environ["HTTP_PROXY"], "https": os.environ["HTTPS_PROXY"]})
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = ""
@@ -300,6 +336,23 @@ def through(url):
         print("proxy", urllib.request.build_opener(proxies).open(url, timeout=20).status)
     except Exception as e:
         print("proxy", getattr(e, "code", e))
+def raw(first, mark):
+    ask = """
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX); s.connect(os.environ["SHOPFLOOR_HOME"] + "/door/net")
+try:
+    s.sendall(sys.argv[1].encode() + b"GET http://127.0.0.1:PORT/ HTTP/1.1\\r\\nConnection: close\\r\\n\\r\\n")
+    print("raw", len(s.recv(100)), flush=True)
+except OSError:
+    print("raw", 0, flush=True)
+"""
+    subprocess.run([sys.executable, "-c", ask, first], env={**os.environ, **mark})
+home, session = os.environ["SHOPFLOOR_HOME"], os.environ["SHOPFLOOR_SESSION"]
+token = json.load(open(f"{home}/sessions/e{session}/grant.json"))["token"] + "\n"
+raw("", {})
+raw("2.00\n", {})
+raw(token, {"SHOPFLOOR_PANE": home + "/tmux.sock:dev-sample-1-e999"})
+sys.stdout.flush()
 through("http://127.0.0.1:PORT/")
 through("http://127.0.0.1:1/")
 through("https://evil.example/")
@@ -330,14 +383,146 @@ fn an_agent_without_a_network_reaches_what_is_on_the_list() {
     let worked = attack(&site, &CALLS.replace("PORT", &port.to_string()));
     assert_eq!(
         worked,
-        "proxy 200\nproxy 403\nproxy <urlopen error Tunnel connection failed: 403 Forbidden>\nnot direct\n"
+        "raw 0\nraw 0\nraw 0\nproxy 200\nproxy 403\nproxy <urlopen error Tunnel connection failed: 403 Forbidden>\nnot direct\n"
     );
     serves.join().expect("it was called");
     let events = site.ok(&["events"]);
     assert!(
-        events.contains("the network: 127.0.0.1:1") && events.contains("the network: evil.example:443"),
+        events.contains("the network: without its token")
+            && events.contains("the network: it is not an agent's")
+            && events.contains("the network: 127.0.0.1:1")
+            && events.contains("the network: evil.example:443"),
         "{events}"
     );
+}
+
+/// Whoever a check says it is, the proxy is not for it.
+#[test]
+fn a_check_reaches_no_host_whoever_it_says_it_is() {
+    let floor = Floor::new(crate::floor::DEMO);
+    floor.isolate("network");
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = server.local_addr().expect("bound").port();
+    let (file, attack) = (floor.home().join("floor.toml"), program(&floor));
+    let config = format!("{}hosts = [\"127.0.0.1:{port}\"]\n", text(&file));
+    std::fs::write(&file, config).expect("written");
+    let home = floor.home().display().to_string();
+    let script = CHECK_CALLS.replace("@FLOOR@", &home).replace("PORT", &port.to_string());
+    std::fs::create_dir_all(floor.home().join("bin")).expect("a folder");
+    std::fs::write(&attack, script).expect("written");
+    floor.configure(|config| {
+        config.replace("./check.sh", &format!("/usr/bin/python3 {}; false", attack.display()))
+    });
+    floor.issue("Attack", "demo: write a.txt <<a");
+    floor.ok(&["up", "--detach"]);
+    crate::floor::wait_for("the checks have failed", || {
+        floor.ok(&["events"]).contains("step \"check\" failed")
+    });
+    let log = floor.ok(&["ci", "logs", "1"]);
+    assert_eq!(log.matches("reached b''").count(), 3, "{log}");
+    server.set_nonblocking(true).expect("set");
+    assert!(server.accept().is_err(), "nobody was connected");
+    assert!(floor.ok(&["events"]).contains("the network: it is not an agent's"));
+    floor.ok(&["down"]);
+}
+
+const CHECK_CALLS: &str = r#"
+import os, socket, sys
+def go():
+    s = socket.socket(socket.AF_UNIX); s.connect("@FLOOR@/door/net")
+    try:
+        s.sendall(b"GET http://127.0.0.1:PORT/ HTTP/1.1\r\nConnection: close\r\n\r\n")
+        print("reached", s.recv(100), flush=True)
+    except OSError:
+        print("reached", b"", flush=True)
+go()
+if len(sys.argv) == 1:
+    os.execve(sys.executable, ["python3", sys.argv[0], "e1"], {"SHOPFLOOR_PANE": "@FLOOR@/tmux.sock:dev-sample-1-e1"})
+if sys.argv[1] == "e1":
+    os.execve(sys.executable, ["python3", sys.argv[0], "e999"], {"SHOPFLOOR_PANE": "@FLOOR@/tmux.sock:dev-sample-1-e999"})
+"#;
+
+/// What a run has `shopfloor` do is done where the floor is, and in a folder where its agent has put what it likes.
+#[test]
+fn a_runs_command_is_led_nowhere() {
+    for (command, link) in [
+        (r#"["shopfloor", "formula", "check", "way.toml"]"#, ".ssh/id"),
+        (r#"["shopfloor", "hook", "show", "--file", "way.toml"]"#, ".ssh/id"),
+        (r#"["shopfloor", "man", "--out", "way.toml"]"#, ""),
+    ] {
+        let site = site("sandbox");
+        let to = site.path("home").join(link);
+        let formulas = site.path("repo/.shopfloor/formulas");
+        std::fs::create_dir_all(&formulas).expect("a folder");
+        let steps = format!(
+            "[[steps]]\nid = \"plant\"\ndescription = \"Plant.\"\n[[steps]]\nid = \"look\"\nneeds = [\"plant\"]\nrun = {command}\n"
+        );
+        std::fs::write(formulas.join("tidy.toml"), steps).expect("written");
+        site.accept();
+        let plants =
+            format!("ln -s '{}' way.toml\nshopfloor step done plant\nshopfloor inbox wait\n", to.display());
+        std::fs::write(program(&site), plants).expect("written");
+        daemon(&site);
+        site.ok(&["formula", "run", "tidy"]);
+        let shown = || site.json(&["run", "show", "1"]).1["steps"][1].to_string();
+        crate::floor::wait_for("it was run", || shown().contains("needs a person"));
+        assert!(!shown().contains("hunter22"), "{}", shown());
+        assert!(!site.path("home/shopfloor.1").exists());
+        let events = site.ok(&["events"]);
+        assert!(events.contains("a run's command asked for what needs a person"), "{events}");
+        site.ok(&["down"]);
+    }
+}
+
+/// One holds as many connections at the door as it gets, for as long as it is let.
+const FLOODS: &str = r#"
+import os, socket, sys
+home, held = os.environ["SHOPFLOOR_HOME"], []
+while not os.path.exists(home + "/bin/enough"):
+    try:
+        s = socket.socket(socket.AF_UNIX); s.settimeout(1); s.connect(os.environ["SHOPFLOOR_DOOR"]); held.append(s)
+    except OSError:
+        pass
+    if len(held) == 600:
+        open("flooding", "w").close()
+    if len(held) > 700:
+        held.pop(0).close()
+"#;
+
+/// Whoever waits for messages meanwhile has them, from the same daemon.
+#[test]
+fn one_who_floods_the_door_keeps_nobody_from_it() {
+    let site = site("sandbox");
+    site.configure(|config| config.replace("respawn_backoff", "max_jobs = 2\nrespawn_backoff"));
+    let script = format!(
+        r#"
+if [ "$ISSUE" = 1 ]; then
+    echo x > x.txt; git add x.txt; git -c user.name=a -c user.email=a@localhost commit -qm x
+    shopfloor phase awaiting_ci
+    until [ -e "$SHOPFLOOR_HOME/bin/go" ]; do :; done
+    shopfloor inbox wait > got
+else
+    /usr/bin/python3 -c '{FLOODS}'
+fi
+sleep 1000
+"#
+    );
+    std::fs::create_dir_all(site.home().join("bin")).expect("a folder");
+    std::fs::write(program(&site), script).expect("written");
+    daemon(&site);
+    for title in ["Victim", "Attack"] {
+        site.ok(&["issue", "add", title, "--label", "backlog"]);
+    }
+    let trees = site.home().join("projects/sample/worktrees");
+    let made = |name: &str| std::fs::write(site.home().join("bin").join(name), "").expect("written");
+    crate::floor::wait_for("there is a flood", || trees.join("issue-2/flooding").exists());
+    made("go");
+    let got = || std::fs::read_to_string(trees.join("issue-1/got")).unwrap_or_default();
+    crate::floor::wait_for("the message is there", || got().starts_with("CI passed"));
+    made("enough");
+    let named =
+        |line: &str| line.contains("agent 2 asked") && line.contains("more than its share of the door");
+    crate::floor::wait_for("it is on record", || site.ok(&["events"]).lines().any(named));
 }
 
 fn text(file: &Path) -> String {

@@ -64,7 +64,7 @@ fn what_was_merged_or_edited_is_not_in_force_until_a_person_accepts_it() {
     assert_eq!(
         (agent(&["config", "diff"]), agent(&["config", "accept"])),
         (Some(6), Some(6)),
-        "it has no grant"
+        "it has no badge"
     );
     assert!(!differs(&floor).is_null());
 

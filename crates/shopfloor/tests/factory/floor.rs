@@ -83,7 +83,7 @@ impl Floor {
         let file = self.home().join("floor.toml");
         let text = std::fs::read_to_string(&file).expect("it is there");
         let named = |level: &str| format!("[isolation]\nlevel = \"{level}\"\n");
-        let known = ["none", "sandbox", "network"].map(named);
+        let known = ["none", "sandbox", "network", "auto"].map(named);
         let text = match known.iter().find(|known| text.contains(known.as_str())) {
             Some(known) => text.replace(known, &named(level)),
             None => text + &named(level),

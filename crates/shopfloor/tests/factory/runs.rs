@@ -165,6 +165,53 @@ description = "Say it."
     assert!(String::from_utf8_lossy(&refused.stderr).contains("no [verify.dosc]"));
 }
 
+/// A person writes a formula and the agents it names together, and checks both before accepting them.
+#[test]
+fn a_formula_is_checked_against_what_the_checkout_says_now() {
+    let floor = with("role = \"herald\"\n[[steps]]\nid = \"say\"\ndescription = \"Say it.\"\n", "");
+    let check = |more: &[&str]| {
+        let done = floor.run(&[&["formula", "check"], more].concat());
+        (done.status.code(), String::from_utf8_lossy(&done.stdout).into_owned())
+    };
+    let file = ".shopfloor/formulas/tidy.toml";
+    for more in [&[][..], &[file]] {
+        let (code, said) = check(more);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("shopfloor.toml: formula `tidy`: there is no [agents.herald]"), "{said}");
+    }
+    floor.edit(|text| format!("{text}\n[agents.herald]\nruntime = \"demo\"\n"));
+    for more in [&[][..], &[file]] {
+        assert_eq!(check(more).0, Some(0), "{}", check(more).1);
+    }
+    // What is run is what was accepted.
+    let refused = floor.run(&["formula", "run", "tidy"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("formula `tidy`: there is no [agents.herald]"), "{said}");
+}
+
+#[test]
+fn a_run_is_explained_while_it_waits_and_when_it_is_over() {
+    let floor = with("[[steps]]\nid = \"look\"\nrun = [\"true\"]\n", "");
+    floor.ok(&["pause", "--reason", "lunch"]);
+    floor.ok(&["formula", "run", "tidy"]);
+    for asked in [&["runs"][..], &["run", "show", "1"], &["explain", "r1"]] {
+        let said = floor.ok(asked);
+        assert!(said.contains("its project is paused") && said.contains("lunch"), "{asked:?}: {said}");
+    }
+    let shown = floor.json(&["explain", "r1"]).1;
+    assert_eq!((&shown["run"]["state"], &shown["job"]), (&json!("waiting"), &Value::Null));
+    floor.ok(&["resume", "--all"]);
+    assert_eq!(floor.until_idle().0, 0);
+    let said = floor.ok(&["explain", "r1"]);
+    assert!(said.starts_with("run 1 of tidy, asked for by ") && said.contains(": done\n"), "{said}");
+    assert!(said.contains("  job 1: done since ") && said.contains("run 1 of tidy ended: done"), "{said}");
+    let shown = floor.json(&["explain", "r1"]).1;
+    assert_eq!((&shown["run"]["state"], &shown["job"]["kind"]), (&json!("done"), &json!("run")));
+    let none = floor.run(&["explain", "r2"]);
+    assert_eq!(none.status.code(), Some(4), "{}", String::from_utf8_lossy(&none.stderr));
+}
+
 #[test]
 fn a_run_is_cancelled_with_its_command() {
     let floor =

@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Seen {
     /// What was ordered for the agents of a job: issues, and other changes.
     orders: BTreeMap<(JobId, Role), [BTreeSet<ActId>; 2]>,
+    /// The issues that agents of a job had begun, which count like those that they made.
+    begun: BTreeMap<(JobId, Role), BTreeSet<IssueNumber>>,
     /// The labels that each issue was to be made with, by its marker.
     made: BTreeMap<String, (Role, BTreeSet<String>)>,
     looked_at: BTreeSet<IssueNumber>,
@@ -26,8 +28,12 @@ impl Checker {
     pub(super) fn agents_keep_to_their_role(&mut self, world: &mut World, outbox: &[OutboxEffect]) {
         let mut broken = Vec::new();
         for effect in outbox {
-            if let Action::Act(order) = &*effect.action {
-                broken.extend(self.order_is_allowed(world, order));
+            match &*effect.action {
+                Action::Act(order) => broken.extend(self.order_is_allowed(world, order)),
+                Action::PushBranch { role, assignment, .. } if !world.policy.rights(*role).lands => {
+                    broken.push(format!("the {role} agent of {assignment} lands something"));
+                }
+                _ => {}
             }
         }
         let mut of_markers: BTreeMap<&String, usize> = BTreeMap::new();
@@ -62,13 +68,17 @@ impl Checker {
         if !rights.allow(needed) {
             broken.push(format!("a {role} agent may not {}", needed.means()));
         }
-        if let Some(label) = order.what.labels().find(|label| !rights.labels.contains(*label)) {
+        let may_touch = |label: &String| rights.labels.contains(label) || rights.always.contains(label);
+        if let Some(label) = order.what.labels().find(|label| !may_touch(label)) {
             broken.push(format!("a {role} agent touches {label}"));
         }
         let [issues, changes] = self.acts.orders.entry((order.job, role)).or_default();
         match &order.what {
             Act::CreateIssue { labels, .. } => {
                 issues.insert(order.id);
+                if let Some(label) = rights.always.iter().find(|label| !labels.contains(label)) {
+                    broken.push(format!("a {role} agent makes an issue without {label}"));
+                }
                 let labels = labels.iter().cloned().collect();
                 self.acts.made.insert(markers::act(order.id), (role, labels));
             }
@@ -76,7 +86,9 @@ impl Checker {
                 changes.insert(order.id);
             }
         }
-        let (issues, changes) = (issues.len() as u32, changes.len() as u32);
+        let begun = self.acts.begun.entry((order.job, role)).or_default();
+        begun.extend(order.what.begins());
+        let (issues, changes) = ((issues.len() + begun.len()) as u32, changes.len() as u32);
         if issues > rights.max_issues || changes > rights.max_changes {
             broken.push(format!(
                 "the {role} agents of job {} made {issues} issues, {changes} changes",

@@ -257,7 +257,7 @@ impl Checker {
             queue.is_some_and(|q| q.holds(e.priority).is_some() || q.lost.is_some())
         };
         let waits = |e: &&Entry| matches!(e.state, EntryState::Queued | EntryState::Checking { .. });
-        for entry in floor.entries.iter().filter(|e| e.state == EntryState::Publishing) {
+        for entry in floor.entries.iter().filter(|e| e.state == EntryState::Merging) {
             if self.waiting.contains(&entry.id) && self.held_back.contains(&entry.id) && held(&entry) {
                 let text = format!("entry {} is published, though its queue is held", entry.id);
                 world.broken("12 the person is the boss", text);

@@ -21,7 +21,7 @@ impl Checker {
         }
         // A branch that a person queues is approved by that person.
         for entry in floor.entries.iter().filter(|e| e.state.is_live() && e.job.is_some()) {
-            let publishing = entry.state == EntryState::Publishing;
+            let publishing = entry.state == EntryState::Merging;
             if self.queued.insert(entry.id, publishing) == Some(publishing) {
                 continue;
             }
@@ -43,7 +43,7 @@ impl Checker {
     pub(super) fn what_is_protected_has_a_persons_word(&mut self, world: &mut World, floor: &Floor) {
         // A branch that a person queues is approved by that person.
         for entry in floor.entries.iter().filter(|e| e.state.is_live() && e.job.is_some()) {
-            let publishing = entry.state == EntryState::Publishing;
+            let publishing = entry.state == EntryState::Merging;
             if self.with_a_persons_word.insert(entry.id, publishing) == Some(publishing) {
                 continue;
             }

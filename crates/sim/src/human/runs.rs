@@ -10,6 +10,20 @@ use std::time::Duration;
 
 /// Those that there are.
 const FORMULAS: [&str; 2] = ["tidy", "report"];
+/// Whose schedule has the floor looked at first.
+const SUPERVISOR: &str = "supervisor";
+
+fn plan_of(formula: &str, minute: u64, once: bool, enabled: bool) -> SchedulePlan {
+    SchedulePlan {
+        formula: formula.parse().expect("a name"),
+        cron: format!("{minute} * * * *"),
+        tz: None,
+        vars: BTreeMap::new(),
+        timeout: None,
+        on_missed: if once { OnMissed::Once } else { OnMissed::Skip },
+        enabled,
+    }
+}
 
 impl World {
     pub(super) fn ask_for_run(&mut self, project: &ProjectName) -> Event {
@@ -46,17 +60,15 @@ impl World {
             _ => {
                 self.saw("schedules set");
                 let plans = (0..2).map(|n| {
-                    let plan = SchedulePlan {
-                        formula: FORMULAS[n].parse().expect("a name"),
-                        cron: format!("{} * * * *", self.rng.below(60)),
-                        tz: None,
-                        vars: BTreeMap::new(),
-                        timeout: None,
-                        on_missed: if self.rng.permille(500) { OnMissed::Once } else { OnMissed::Skip },
-                        enabled: self.rng.permille(900),
-                    };
-                    (format!("s{n}").parse().expect("a name"), plan)
+                    let minute = self.rng.below(60);
+                    let once = self.rng.permille(500);
+                    (format!("s{n}"), plan_of(FORMULAS[n], minute, once, self.rng.permille(900)))
                 });
+                let mut plans: Vec<(String, SchedulePlan)> = plans.collect();
+                // Drawn by itself.
+                let once = self.nerves.permille(500);
+                plans.push(("s2".to_owned(), plan_of(SUPERVISOR, 20, once, self.nerves.permille(900))));
+                let plans = plans.into_iter().map(|(name, plan)| (name.parse().expect("a name"), plan));
                 Some(Event::SchedulesSet { project: project.clone(), plans: plans.collect() })
             }
         }
@@ -75,7 +87,12 @@ impl World {
             formula: formula.clone(),
             version: "1".into(),
             description: "what has to be done".into(),
-            role: Role::DEV,
+            // Those who predict land nothing; those who plan begin what is there. The others are like any developer.
+            role: match formula.as_str() == FORMULAS[1] {
+                true => Role::PREDICTOR,
+                false if self.deeds.permille(400) => Role::PLANNER,
+                false => Role::DEV,
+            },
             model: None,
             vars: BTreeMap::new(),
             lifetime: Duration::from_secs(3600 * self.rng.range(1, 12)),

@@ -4,6 +4,7 @@ mod agents;
 mod chain;
 mod ci;
 mod forge;
+pub mod health;
 mod merger;
 pub mod schedules;
 pub mod steps;
@@ -32,6 +33,7 @@ pub fn ports(world: &Shared) -> Ports {
         agents: Arc::new(agents::FakeAgents(world.clone())),
         steps: Arc::new(steps::FakeSteps(world.clone())),
         schedules: Arc::new(schedules::FakeSchedules(world.clone())),
+        health: Arc::new(health::FakeHealth(world.clone())),
         escalations: Arc::new(Record(world.clone())),
         notices: Arc::new(FakeNotices(world.clone())),
         vault: Arc::new(vault::FakeVault(world.clone())),

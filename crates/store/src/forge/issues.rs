@@ -6,6 +6,7 @@ use crate::sqlite::optional_from_sql;
 use shopfloor_core::deps;
 use shopfloor_core::forge::Subject;
 use shopfloor_core::ids::IssueNumber;
+use std::collections::BTreeMap;
 
 impl ForgeDb {
     /// Creates an issue. Its labels must be the project's, its dependencies issues of the project.
@@ -60,14 +61,35 @@ impl ForgeDb {
         Ok(issue)
     }
 
-    /// The issue without its comments, which may be many megabytes.
-    pub fn issue_without_comments(
+    /// Several issues without their comments, which may be many megabytes, by their numbers: as many statements, however many they are. None is
+    /// there for a number that is no issue.
+    pub fn issues_without_comments(
         &mut self,
         project: &ProjectName,
-        number: IssueNumber,
-    ) -> ForgeResult<Issue> {
+        numbers: &[IssueNumber],
+    ) -> ForgeResult<BTreeMap<IssueNumber, Issue>> {
         let tx = self.conn.transaction()?;
-        read(&tx, project, number)
+        let numbers = serde_json::json!(numbers.iter().map(|number| to_sql(number.0)).collect::<Vec<_>>());
+        let args = params![project.as_str(), numbers.to_string()];
+        let mut query = tx.prepare_cached(&format!(
+            "{SELECT} WHERE project = ?1 AND number IN (SELECT value FROM json_each(?2))"
+        ))?;
+        let found = query.query_map(args, read_row)?;
+        let mut issues = found
+            .map(|issue| issue.map(|issue| (issue.number, issue)))
+            .collect::<Result<BTreeMap<_, _>, _>>()?;
+        let mut labels = tx.prepare_cached(
+            "SELECT number, label FROM forge_issue_labels
+             WHERE project = ?1 AND number IN (SELECT value FROM json_each(?2)) ORDER BY number, label",
+        )?;
+        let rows = labels.query_map(args, |row| Ok((from_sql(row, 0)?, row.get(1)?)))?;
+        for row in rows {
+            let (number, label) = row?;
+            if let Some(issue) = issues.get_mut(&IssueNumber(number)) {
+                issue.labels.push(label);
+            }
+        }
+        Ok(issues)
     }
 
     /// The issues that pass the filter, by number.
@@ -257,29 +279,33 @@ pub(super) fn require(conn: &Connection, project: &ProjectName, number: IssueNum
     found.ok_or(ForgeError::NoSuchIssue(number))
 }
 
+/// With when each was last changed, for [`read_row`].
+const SELECT: &str = "SELECT number, title, state, body, author, created_at, updated_at, closed_at,
+        coalesce((SELECT seq FROM forge_changes c
+                  WHERE c.project = i.project AND c.kind = 'issue' AND c.number = i.number AND c.id = 0), 0)
+    FROM forge_issues i";
+
+/// An issue without its labels and comments.
+fn read_row(row: &Row<'_>) -> rusqlite::Result<Issue> {
+    Ok(Issue {
+        number: IssueNumber(from_sql(row, 0)?),
+        title: row.get(1)?,
+        state: stored(row, 2, IssueState::parse)?,
+        labels: vec![],
+        body: row.get(3)?,
+        author: row.get(4)?,
+        created_at: Time(from_sql(row, 5)?),
+        updated_at: Time(from_sql(row, 6)?),
+        closed_at: optional_from_sql(row, 7)?.map(Time),
+        version: Version::numbered(from_sql(row, 8)?),
+        comments: vec![],
+    })
+}
+
 fn read(conn: &Connection, project: &ProjectName, number: IssueNumber) -> ForgeResult<Issue> {
     let found = conn
-        .prepare_cached(
-            "SELECT title, state, body, author, created_at, updated_at, closed_at,
-                    coalesce((SELECT seq FROM forge_changes
-                     WHERE project = ?1 AND kind = 'issue' AND number = ?2 AND id = 0), 0)
-             FROM forge_issues WHERE project = ?1 AND number = ?2",
-        )?
-        .query_row(params![project.as_str(), to_sql(number.0)], |row| {
-            Ok(Issue {
-                number,
-                title: row.get(0)?,
-                state: stored(row, 1, IssueState::parse)?,
-                labels: vec![],
-                body: row.get(2)?,
-                author: row.get(3)?,
-                created_at: Time(from_sql(row, 4)?),
-                updated_at: Time(from_sql(row, 5)?),
-                closed_at: optional_from_sql(row, 6)?.map(Time),
-                version: Version::numbered(from_sql(row, 7)?),
-                comments: vec![],
-            })
-        })
+        .prepare_cached(&format!("{SELECT} WHERE project = ?1 AND number = ?2"))?
+        .query_row(params![project.as_str(), to_sql(number.0)], read_row)
         .optional()?;
     let mut issue = found.ok_or(ForgeError::NoSuchIssue(number))?;
     issue.labels = labels::of_issue(conn, project, number.0)?;

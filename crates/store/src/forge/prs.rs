@@ -88,6 +88,21 @@ impl ForgeDb {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// The newest pull request of the issue that was closed without a merge.
+    pub fn abandoned_pr(
+        &mut self,
+        project: &ProjectName,
+        issue: IssueNumber,
+    ) -> ForgeResult<Option<PrNumber>> {
+        labels::require_project(&self.conn, project)?;
+        let mut query = self.conn.prepare_cached(
+            "SELECT number FROM forge_prs INDEXED BY forge_prs_issue
+             WHERE project = ?1 AND issue = ?2 AND state = 'closed' ORDER BY number DESC LIMIT 1",
+        )?;
+        let found = query.query_row(params![project.as_str(), to_sql(issue.0)], |row| from_sql(row, 0));
+        Ok(found.optional()?.map(PrNumber))
+    }
+
     /// Moves an open pull request to where its branch is now. Its reviews still refer to the commits they
     /// were about.
     pub fn move_pr(&mut self, project: &ProjectName, number: PrNumber, head: &Sha) -> ForgeResult<()> {

@@ -3,6 +3,7 @@
 use super::*;
 use shopfloor_core::forge::{Subject, Version};
 use shopfloor_core::ids::{IssueNumber, PrNumber};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Declares the trait and implements it for a connection and for a shared connection.
@@ -33,7 +34,8 @@ forge_tables! {
     /// The objects that changed after `cursor`, each once, at most `limit`, in order of their latest change.
     fn changes(cursor: u64, limit: usize) -> Vec<Change>;
     fn issue(number: IssueNumber) -> Issue;
-    fn issue_without_comments(number: IssueNumber) -> Issue;
+    /// Several at once; those that are no issues are missing.
+    fn issues_without_comments(numbers: &[IssueNumber]) -> BTreeMap<IssueNumber, Issue>;
     fn issues(filter: &IssueFilter) -> Vec<IssueSummary>;
     /// Once for each marker.
     fn create_issue_once(new: &NewIssue, marker: Option<&str>) -> IssueNumber;
@@ -51,6 +53,8 @@ forge_tables! {
     fn open_pr(new: &NewPr) -> PrNumber;
     fn pr(number: PrNumber) -> Pr;
     fn prs(state: Option<PrState>) -> Vec<PrSummary>;
+    /// The newest of the issue's that was closed without a merge.
+    fn abandoned_pr(issue: IssueNumber) -> Option<PrNumber>;
     fn move_pr(number: PrNumber, head: &Sha) -> ();
     fn comment_pr(number: PrNumber, author: &str, text: &str, marker: Option<&str>) -> u64;
     fn close_pr(number: PrNumber, merged: Option<&Sha>) -> ();

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// Each migrates a store from the previous version to `version`.
-const MIGRATIONS: [(i64, &str); 8] = [
+const MIGRATIONS: [(i64, &str); 9] = [
     (1, include_str!("migrations/0001.sql")),
     (2, include_str!("migrations/0002.sql")),
     (3, include_str!("migrations/0003.sql")),
@@ -26,6 +26,7 @@ const MIGRATIONS: [(i64, &str); 8] = [
     (6, include_str!("migrations/0006.sql")),
     (7, include_str!("migrations/0007.sql")),
     (8, include_str!("migrations/0008.sql")),
+    (9, include_str!("migrations/0009.sql")),
 ];
 
 /// The schema this program reads and writes.

@@ -10,6 +10,7 @@
 use super::io_error;
 use super::migrations::{self, CURRENT};
 use crate::{StoreError, StoreResult};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::ffi::OsString;
 use std::fs;
@@ -46,6 +47,7 @@ pub(crate) fn in_memory() -> StoreResult<Connection> {
     let mut conn = Connection::open_in_memory()?;
     migrations::create(&mut conn, APPLICATION_ID)?;
     conn.pragma_update(None, "foreign_keys", true)?;
+    keep_plans(&conn)?;
     Ok(conn)
 }
 
@@ -86,7 +88,15 @@ fn configure(conn: &Connection, path: &Path) -> StoreResult<i64> {
     conn.pragma_update(None, "synchronous", "FULL")?;
     conn.pragma_update(None, "foreign_keys", true)?;
     conn.pragma_update(None, "trusted_schema", false)?;
+    keep_plans(conn)?;
     Ok(version)
+}
+
+/// A statement's plan follows from its text alone. Otherwise SQLite prepares one that might be planned differently for
+/// other values anew whenever it is used again, so keeping it would save nothing.
+fn keep_plans(conn: &Connection) -> StoreResult<()> {
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(())
 }
 
 fn set_wal(conn: &Connection) -> StoreResult<()> {

@@ -3,11 +3,12 @@
 use crate::{entry, ring};
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use shopfloor_core::ids::Seq;
+use shopfloor_core::ids::{ProjectName, Seq};
 use shopfloor_core::time::Time;
+use shopfloor_store::forge::{ForgeDb, NewIssue, NewPr};
 use shopfloor_store::retention::{Expired, Stage};
 use shopfloor_store::sqlite::{SqliteStore, backup_path};
-use shopfloor_store::{Commit, Store, StoreError};
+use shopfloor_store::{Commit, NewJournalEntry, NoteFilter, Store, StoreError};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -139,7 +140,7 @@ fn many_may_migrate_at_once() {
 fn reading_does_not_migrate() {
     let (_dir, path) = version_1();
     let error = SqliteStore::open_read_only(&path).unwrap_err();
-    assert!(matches!(error, StoreError::Older { found: 1, known: 8 }), "{error:?}");
+    assert!(matches!(error, StoreError::Older { found: 1, known: 9 }), "{error:?}");
     assert!(!backup_path(&path, 1).exists());
 }
 
@@ -168,6 +169,7 @@ fn what_belongs_to_one_state_of_a_job_moves_into_it() {
     conn.execute_batch("DROP TABLE shelf; DROP INDEX forge_issues_state").unwrap();
     // What later steps add is not there yet.
     conn.execute_batch("DROP TABLE gone; DELETE FROM meta WHERE key = 'tombstones_gone'").unwrap();
+    conn.execute_batch("DROP INDEX journal_of_issue; DROP INDEX forge_prs_issue").unwrap();
     conn.pragma_update(None, "user_version", 5).unwrap();
     drop(conn);
     let mut store = SqliteStore::open(&path).unwrap();
@@ -197,4 +199,46 @@ fn tombstones_of_an_older_store_go_as_those_of_a_new_one_do() {
     let expired = Expired { tombstones_before: Time(u64::MAX), ..Expired::default() };
     assert!(store.prune(&expired, Stage::Tombstones, false).unwrap().tombstones > 0);
     assert!(matches!(store.rows_since(Seq(1)), Err(StoreError::TooOld)));
+}
+
+#[test]
+fn what_version_8_kept_is_found_by_the_indexes_of_version_9() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("floor.db");
+    let app: ProjectName = "app".parse().unwrap();
+    let mut forge = ForgeDb::open(&path).unwrap();
+    forge.init_project(&app).unwrap();
+    let new = NewIssue { title: "Fix it".into(), author: "ann".into(), ..NewIssue::default() };
+    let issue = forge.create_issue(&app, &new).unwrap();
+    let pr = NewPr {
+        title: "A change".into(),
+        body: String::new(),
+        branch: "fix/issue-1".into(),
+        head: "a".repeat(40).parse().unwrap(),
+        issue: Some(issue),
+        author: "ann".into(),
+    };
+    let pr = forge.open_pr(&app, &pr).unwrap();
+    forge.close_pr(&app, pr, None).unwrap();
+    drop(forge);
+    let mut store = SqliteStore::open(&path).unwrap();
+    let said = |kind: &str| NewJournalEntry {
+        kind: kind.into(),
+        project: Some("app".into()),
+        issue: Some(1),
+        text: kind.into(),
+        body: "{}".into(),
+    };
+    let commit = Commit { entries: vec![said("event"), said("job_started")], ..Commit::default() };
+    store.commit(&commit).unwrap();
+    drop(store);
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch("DROP INDEX journal_of_issue; DROP INDEX forge_prs_issue").unwrap();
+    conn.pragma_update(None, "user_version", 8).unwrap();
+    drop(conn);
+    assert_eq!(ForgeDb::open(&path).unwrap().abandoned_pr(&app, issue).unwrap(), Some(pr));
+    let filter = NoteFilter { project: Some("app".into()), issue: Some(1), ..NoteFilter::default() };
+    let notes = SqliteStore::open(&path).unwrap().last_notes(&filter, 10).unwrap();
+    let notes: Vec<_> = notes.iter().map(|note| note.kind.as_str()).collect();
+    assert_eq!(notes, ["job_started"], "an event is no note");
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use shopfloor_core::effect::{Resume, Unread, WorkSummary};
-use shopfloor_core::ids::{Epoch, JobId, MessageId, PrNumber, Role};
+use shopfloor_core::ids::{Epoch, JobId, MessageId, PrNumber, Role, RunNumber};
 use shopfloor_engine::ports::{IssueText, PullText};
 
 fn start(resume: Option<Resume>) -> StartSession {
@@ -174,6 +174,32 @@ fn a_reviewer_is_shown_the_change_and_what_was_said_of_it_before() {
     }
 }
 
+/// A session of a run whose first command has ended; `later`: and whose first own step is done.
+fn run_of(later: bool) -> StartSession {
+    let (state, note) = if later { ("done", "api.md was out of date") } else { ("open", "") };
+    let record = |state, note, output| serde_json::json!({ "state": state, "note": note, "output": output, "at": 0, "attempts": 1 });
+    let task = serde_json::json!({
+        "run": 4,
+        "formula": "upkeep",
+        "description": "Look after docs",
+        "by": "ada",
+        "vars": { "area": "docs" },
+        "context": { "files": [], "commands": [] },
+        "model": null,
+        "steps": [
+            [{ "id": "look", "title": "Find what changed", "run": ["git", "log"] }, record("done", "", "docs/api.md")],
+            [{ "id": "write", "needs": ["look"], "description": "Correct what is no longer true." }, record(state, note, "")],
+            [{ "id": "tell", "needs": ["write"], "description": "Say what came of it." }, record("open", "", "")],
+        ],
+    });
+    StartSession {
+        assignment: Assignment::Run(RunNumber(4)),
+        branch: "run/upkeep-4".into(),
+        task: Some(Box::new(serde_json::from_value(task).unwrap())),
+        ..start(None)
+    }
+}
+
 /// What agents are told at their start, whole: to read it, and to see what a change does to it.
 #[test]
 fn prompts_as_agents_get_them() {
@@ -214,6 +240,7 @@ fn prompts_as_agents_get_them() {
         StartSession { reviewed: Some(sha("a")), trouble: Some("it is no JSON".into()), ..review.clone() };
     let of_people = StartSession { assignment: Assignment::Pull(PrNumber(9)), ..review };
     let notes = vec!["a rebase is in progress".to_owned()];
+    let seen = Briefing { context: "### AGENTS.md\n\n```\nBe brief.\n```\n".into(), ..Briefing::default() };
     let prompts = [
         ("dev", start(None), plain.clone(), DeliveryMode::Inbox),
         ("dev-typed", start(None), Briefing { pull: Some(pull(true)), ..plain.clone() }, DeliveryMode::Paste),
@@ -226,6 +253,8 @@ fn prompts_as_agents_get_them() {
         ("dev-successor", start(Some(resume)), Briefing { notes, ..plain.clone() }, DeliveryMode::Inbox),
         ("review-again", again, Briefing { change: "+Bonjour".into(), ..plain.clone() }, DeliveryMode::Inbox),
         ("review-people", of_people, Briefing { pull: Some(pull(true)), ..plain }, DeliveryMode::Inbox),
+        ("run", run_of(false), seen.clone(), DeliveryMode::Inbox),
+        ("run-successor", run_of(true), seen, DeliveryMode::Paste),
     ];
     for (name, start, briefing, delivery) in prompts {
         let prompt = render(&start, &briefing, "main", delivery, &Templates::default()).unwrap().whole();

@@ -5,7 +5,8 @@
 //!
 //! Invariants:
 //! - What is not allowed is not ordered: no act without its capability, no label outside of the role's, no more than the
-//!   quota, whichever of a job's sessions asks.
+//!   quota, whichever of a job's sessions asks. To have an issue worked on counts as making one.
+//! - What a role's issues always have, they have. Nothing is made of a prediction without work or a reason.
 //! - An act is ordered once, however often it is asked for and whoever died in between.
 //! - A question is answered once: by a person, or by its default.
 
@@ -13,7 +14,7 @@ mod asked;
 mod done;
 mod queries;
 
-pub use asked::{may_act, may_ask, may_do};
+pub use asked::{dressed, may_act, may_ask, may_ask_the_vault, may_do};
 
 use crate::ids::{JobId, Role};
 use crate::state::{Conduct, Floor};

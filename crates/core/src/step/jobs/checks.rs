@@ -4,8 +4,9 @@ use super::START_WITHIN;
 use crate::effect::outcome;
 use crate::effect::{Action, CiAbout, CiPurpose, CiReport, CiVerdict, CommitSource, StatusState};
 use crate::event::NoteKind;
-use crate::ids::{JobId, PrNumber, RunId, Sha};
+use crate::ids::{JobId, PrNumber, Role, RunId, Sha};
 use crate::policy::Policy;
+use crate::protected::of_a_planner;
 use crate::state::{End, Goal, JobState, ProtectedFiles};
 use crate::step::Turn;
 use crate::texts::{agents, checks, reasons};
@@ -44,7 +45,9 @@ impl Turn<'_> {
         job.head = Some(head.clone());
         job.known.base.clone_from(base);
         job.known.makes_same_change(head, same_as, each_commit);
-        let (by, files) = (by.to_vec(), protected.clone());
+        let plans = job.role == Role::PLANNER && job.assignment.run().is_some();
+        let files = if plans { of_a_planner(protected.clone()) } else { protected.clone() };
+        let by = by.to_vec();
         job.known.protected = Some(ProtectedFiles { head: head.clone(), by, files });
         let branch = job.branch.clone();
         if let Some(note) = note {

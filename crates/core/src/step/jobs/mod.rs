@@ -21,6 +21,7 @@ mod recovery;
 mod refusal;
 mod review;
 mod run;
+mod run_waiting;
 mod scheduler;
 mod staffing;
 mod states;
@@ -33,6 +34,7 @@ pub(in crate::step) use heads::HEAD_RUNS_MAX;
 pub use overlap::{Overlap, overlap};
 pub use pull_review::{NotReviewed, may_ask_for_review};
 pub(in crate::step) use recovery::OpenPulls;
+pub use run_waiting::RunWaiting;
 use scheduler::START_WITHIN;
 pub use scheduler::{Standings, Waiting};
 pub use tidy::tidy_order;
@@ -44,7 +46,7 @@ use crate::state::{Floor, Job};
 pub struct Jobs(());
 
 impl Floor {
-    pub(super) fn job_mut(&mut self, id: JobId) -> Option<&mut Job> {
+    fn job_mut(&mut self, id: JobId) -> Option<&mut Job> {
         self.jobs.edit(Jobs(()), &id)
     }
 }

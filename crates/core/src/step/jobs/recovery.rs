@@ -1,6 +1,6 @@
 //! Continuing what was begun: the open pull request of an issue that nobody works on.
 
-use crate::ids::{IssueNumber, PrNumber, ProjectName, branch_for};
+use crate::ids::{IssueNumber, PrNumber, ProjectName, branch_for, issue_of};
 use crate::state::{Floor, Issue, Job, Pull};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,6 +59,11 @@ impl<'a> OpenPulls<'a> {
 
     fn of_its_branch(&self, issue: &Issue) -> Option<&'a Pull> {
         self.by_branch.get(branch_for(issue.number).as_str()).copied()
+    }
+
+    /// The numbers whose own branches have open pull requests.
+    pub(super) fn stuck(&self) -> impl Iterator<Item = IssueNumber> {
+        self.by_branch.keys().filter_map(|branch| issue_of(branch))
     }
 
     /// Whether the issue's own branch has an open pull request: an agent of the factory was at work.

@@ -1,5 +1,6 @@
 //! The job that carries out a run: it begins when there is room for it, and has a branch and a worktree.
 
+use super::run_waiting::RunWaiting;
 use super::{Jobs, START_WITHIN};
 use crate::effect::Action;
 use crate::ids::{Assignment, JobId, ProjectName, Role, RunNumber};
@@ -11,30 +12,14 @@ use crate::text::one_line;
 const TITLE_CHARS_MAX: usize = 200;
 
 impl Turn<'_> {
-    /// Begins a run that waits, if there is room: as many at once as the project may have jobs, in addition to those,
-    /// so that whoever looks after the floor is not kept waiting by its work. Returns whether it did.
+    /// Begins a run that waits, if nothing stands in its way. Returns whether it did.
     pub(in crate::step) fn begin_next_run(&mut self, project: &ProjectName) -> bool {
-        let Some(row) = self.floor.projects.get(project) else { return false };
-        let (max, floor_max) = (row.policy.max_jobs.max(1), row.policy.floor_max_jobs);
-        if row.paused.is_some() || row.pause.is_some() {
+        if self.floor.projects.get(project).is_none() || RunWaiting::all(self.floor, project).is_some() {
             return false;
         }
-        let live = || self.floor.jobs.iter().filter(|job| job.is_live());
-        let runs = live().filter(|job| job.project == *project && job.assignment.run().is_some()).count();
-        if runs >= max || floor_max.is_some_and(|max| live().count() >= max.max(1)) {
-            return false;
-        }
-        let staff = self.floor.staff.get(project);
-        // A run that may need its agent waits until that can work; what needs none does not.
-        let unstaffed = |run: &Run| {
-            run.has_agent_steps()
-                && staff.is_some_and(|staff| staff.looking || staff.outage(run.recipe.role).is_some())
-        };
+        let staffed = |run: &Run| RunWaiting::for_its_agent(self.floor, run).is_none();
         let waits = |run: &&Run| {
-            run.project == *project
-                && run.state == RunState::Waiting
-                && run.issue.is_none()
-                && !unstaffed(run)
+            run.project == *project && run.state == RunState::Waiting && run.issue.is_none() && staffed(run)
         };
         let Some(number) = self.floor.runs.iter().find(waits).map(|run| run.number) else { return false };
         self.begin_run(number);

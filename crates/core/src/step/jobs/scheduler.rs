@@ -114,6 +114,8 @@ impl<'a> Obstacles<'a> {
 
     /// The same answer as `why`, without finding out what the issue waits for.
     fn is_ready(&self, issue: &Issue) -> bool {
+        #[cfg(test)]
+        crate::state::backlog::looks::one();
         let met = |n: &IssueNumber| self.find(*n).is_some_and(|i| !i.open);
         issue.open && issue.deps.iter().all(met) && self.besides_others(issue).is_none()
     }
@@ -221,6 +223,8 @@ impl Turn<'_> {
     /// Starts jobs and reviews while there are slots for them: whatever happened may have freed one, or closed a
     /// dependency. Projects take turns.
     pub(in crate::step) fn begin_what_is_ready(&mut self) {
+        // Even if there is no slot: what was changed is not to pile up.
+        self.floor.follow_backlog();
         let mut projects: Vec<ProjectName> = self.floor.projects.iter().map(|p| p.name.clone()).collect();
         loop {
             if projects.len() > 1 {
@@ -253,18 +257,24 @@ impl Turn<'_> {
         let room = self.floor.live_jobs(project).filter(|job| job.issue().is_some()).count()
             < policy.max_jobs.max(1)
             && policy.floor_max_jobs.is_none_or(|max| on_floor() < max.max(1));
-        let Some((issue, role)) = room.then(|| self.next_ready(project)).flatten() else { return false };
+        if !room {
+            return false;
+        }
+        let Some((issue, role)) = self.next_ready(project) else { return false };
         self.claim(project, issue, role);
         true
     }
 
     /// The most urgent class first, and the oldest within it; but an issue that is likely to touch what others are
     /// changing lets the rest of its class go first.
-    fn next_ready(&self, project: &ProjectName) -> Option<(IssueNumber, Role)> {
+    fn next_ready(&mut self, project: &ProjectName) -> Option<(IssueNumber, Role)> {
+        self.floor.follow_backlog();
         let standing = Obstacles::of(self.floor, project);
-        let ready = |i: &&Issue| i.project == *project && standing.is_ready(i);
-        let mut all: Vec<_> =
-            self.floor.issues.iter().filter(ready).map(|i| (standing.class(i), i)).collect();
+        let stuck = standing.pulls.stuck().filter_map(|number| standing.find(number));
+        let may_be: BTreeMap<_, _> =
+            self.floor.free_issues(project).chain(stuck).map(|i| (i.number, i)).collect();
+        let ready = may_be.into_values().filter(|issue| standing.is_ready(issue));
+        let mut all: Vec<_> = ready.map(|i| (standing.class(i), i)).collect();
         all.sort_by_key(|(class, i)| (*class, i.created_at, i.number));
         let (first, oldest) = *all.first()?;
         let peers = all.iter().take_while(|(class, _)| *class == first).map(|(_, issue)| *issue);

@@ -34,7 +34,7 @@ impl Turn<'_> {
         let now = self.now;
         let due = |issue: &&Issue| issue.project == *project && issue.deps_due.is_some_and(|at| at <= now);
         let standings = Standings::of(self.floor);
-        let due = self.floor.issues.iter().filter(due);
+        let due = self.floor.doubted_issues().into_iter().filter(due);
         let due: Vec<(Issue, Option<Trouble>)> =
             due.map(|issue| (issue.clone(), trouble(issue, standings.why(issue)))).collect();
         for (issue, trouble) in due {

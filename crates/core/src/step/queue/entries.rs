@@ -264,7 +264,7 @@ impl Turn<'_> {
             self.primary_touched(&queue);
         }
         let unknown = |e: &&Entry| {
-            matches!(e.state, EntryState::Queued | EntryState::Publishing)
+            matches!(e.state, EntryState::Queued | EntryState::Merging)
                 && self.floor.standing(e).is_none()
                 && !self.floor.queues.get(&e.queue()).is_some_and(|q| q.is_parked(Who::Entry(e.id)))
                 && self.floor.waits_for_branch(e).is_none()
@@ -426,7 +426,7 @@ impl Turn<'_> {
         };
         match self.floor.entries.get(&entry) {
             Some(entry) if self.floor.is_publishing(entry) => false,
-            Some(Entry { state: EntryState::Queued | EntryState::Publishing, .. }) => {
+            Some(Entry { state: EntryState::Queued | EntryState::Merging, .. }) => {
                 self.leave(entry, EntryState::Cancelled { reason: why.to_owned() });
                 true
             }

@@ -34,7 +34,7 @@ impl Turn<'_> {
     /// The planner wants this published.
     pub(super) fn land(&mut self, onto: &QueueId, wanted: Landing) {
         for entry in wanted.entries() {
-            self.set_entry(entry, EntryState::Publishing);
+            self.set_entry(entry, EntryState::Merging);
         }
         let steps = self.landing_steps(onto, &wanted);
         let as_built = wanted.on.as_ref() == Some(&wanted.old) && steps.iter().all(|step| step.linear);

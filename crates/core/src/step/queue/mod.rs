@@ -37,7 +37,7 @@ impl Floor {
         self.queues.get(onto)?.plan.base().cloned()
     }
 
-    pub(super) fn entry_mut(&mut self, id: EntryId) -> Option<&mut Entry> {
+    fn entry_mut(&mut self, id: EntryId) -> Option<&mut Entry> {
         self.entries.edit(Queues(()), &id)
     }
 }

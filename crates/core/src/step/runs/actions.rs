@@ -29,7 +29,7 @@ impl Floor {
     }
 
     /// Another run that has to end before this one begins.
-    fn run_before(&self, run: &Run) -> Option<RunNumber> {
+    pub(in crate::step) fn run_before(&self, run: &Run) -> Option<RunNumber> {
         // The formula that only says "do what the issue asks for" is about something else each time.
         if run.recipe.formula.as_str() == Label::Action.as_str() {
             return None;

@@ -19,7 +19,7 @@ impl Turn<'_> {
         }
         let formula = &ask.recipe.formula;
         if let Err(other) = may_run(self.floor, project, formula) {
-            return self.note(NoteKind::StaleSignal, project, None, notes::run_goes_on(formula, other));
+            return self.note(NoteKind::StaleSignal, project, None, notes::run_asked_again(formula, other));
         }
         if let Some(flaw) = ask.recipe.flaw() {
             return self.note(NoteKind::StaleSignal, project, None, notes::no_recipe(formula, &flaw));
@@ -42,5 +42,6 @@ impl Turn<'_> {
         run.started_at = Some(now);
         let (project, text) = (run.project.clone(), notes::run_begun(number, &run.recipe.formula, job));
         self.note(NoteKind::RunState, &project, None, text);
+        self.letters_go_to(number);
     }
 }

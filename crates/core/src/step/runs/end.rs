@@ -4,7 +4,7 @@ use super::Runs;
 use crate::effect::Action;
 use crate::event::NoteKind;
 use crate::ids::{JobId, ProjectName, RunNumber};
-use crate::state::{End, JobState, RunResult, RunState, StepRecord, StepState};
+use crate::state::{End, JobState, Run, RunResult, RunState, StepRecord, StepState};
 use crate::step::Turn;
 use crate::texts::{notes, reasons};
 
@@ -110,15 +110,20 @@ impl Turn<'_> {
 
     fn run_ended(&mut self, number: RunNumber, result: RunResult, reason: &str) {
         let now = self.now;
+        let job = self.floor.runs.get(&number).and_then(Run::job);
+        let spent = job.map(|job| self.floor.cost_of(job)).unwrap_or_default();
+        if let Some(run) = self.floor.run_mut(number) {
+            run.spent = spent;
+        }
         self.leave_step(number, result);
         self.schedule_ran(number, result);
         let Some(run) = self.floor.run_mut(number) else { return };
-        let job = run.job();
         run.state = RunState::Ended { result, reason: reason.to_owned(), at: now, job };
         let text = notes::run_ended(number, &run.recipe.formula, result, reason);
         let project = run.project.clone();
         self.note(NoteKind::RunState, &project, None, text);
         self.begin_actions_in_turn();
+        self.supervisor_ran(number, result);
     }
 
     pub(in crate::step) fn shelve_run(&mut self, number: RunNumber) {

@@ -4,7 +4,7 @@
 use super::{Runs, may_run};
 use crate::effect::{Action, PlanRun, PlannedRun, outcome};
 use crate::event::{NoteKind, RunAsk};
-use crate::ids::{JobId, ProjectName, RunNumber, ScheduleName};
+use crate::ids::{ProjectName, RunNumber, ScheduleName};
 use crate::recipe::Recipe;
 use crate::state::{Came, LastTime, OnMissed, Planning, Postponed, RunResult, Schedule, SchedulePlan, Spent};
 use crate::step::Turn;
@@ -83,14 +83,44 @@ impl Turn<'_> {
 
     pub(in crate::step) fn schedule_due(&mut self, project: &ProjectName, name: &ScheduleName) {
         let (now, key) = (self.now, (project.clone(), name.clone()));
-        let Some(schedule) = self.floor.schedules.get(&key) else { return };
+        let Some(schedule) = self.floor.schedules.get(&key).cloned() else { return };
         let Some(due) = schedule.next else { return self.plan_next(&key) };
         let missed = schedule.postponed.is_none() && now.since(due) > MISSED_AFTER;
         if missed && schedule.plan.on_missed == OnMissed::Skip {
             self.came(&key, Came::Skipped { why: reasons::missed().to_owned() });
             return self.plan_next(&key);
         }
+        if self.needs_checkup(&schedule) {
+            if let Some(schedule) = self.floor.schedules.edit(Runs(()), &key) {
+                schedule.planning = Planning::Due(due);
+            }
+            return self.checkup_due(project, name, due);
+        }
         self.order_plan(&key, Planning::Due(due));
+    }
+
+    /// The checkup that comes before a run of the supervisor's is over. If there is nothing for an agent to do, nothing
+    /// is run: no worktree is made, and nothing is spent.
+    pub(in crate::step) fn checkup_over(
+        &mut self,
+        project: &ProjectName,
+        name: &ScheduleName,
+        due: Time,
+        wanted: bool,
+    ) {
+        let key = (project.clone(), name.clone());
+        let asked = Planning::Due(due);
+        if self.floor.schedules.get(&key).is_none_or(|schedule| schedule.planning != asked) {
+            return;
+        }
+        if wanted {
+            return self.order_plan(&key, asked);
+        }
+        self.came(&key, Came::Skipped { why: reasons::nothing_unexplained().to_owned() });
+        if let Some(schedule) = self.floor.schedules.edit(Runs(()), &key) {
+            schedule.postponed = None;
+        }
+        self.plan_next(&key);
     }
 
     pub(in crate::step) fn run_planned(&mut self, action: &PlanRun, planned: &outcome::RunPlanned) {
@@ -125,7 +155,7 @@ impl Turn<'_> {
     fn run_is_due(&mut self, key: &(ProjectName, ScheduleName), recipe: &Recipe) {
         let (project, name) = key;
         if let Err(run) = may_run(self.floor, project, &recipe.formula) {
-            let why = reasons::run_goes_on(run);
+            let why = reasons::run_under_way(run);
             self.note(NoteKind::RunState, project, None, notes::run_passed_over(name, &why));
             return self.came(key, Came::Skipped { why });
         }
@@ -180,23 +210,17 @@ impl Turn<'_> {
         let Some(known) = self.floor.runs.get(&run) else { return };
         let Some(key) = known.schedule.clone().map(|name| (known.project.clone(), name)) else { return };
         let time = known.started_at.map(|at| self.now.since(at)).unwrap_or_default();
-        let micros = known.job().map_or(0, |job| self.micros(job));
+        let cost = known.spent;
         let Some(schedule) = self.floor.schedules.edit(Runs(()), &key) else { return };
         let spent = &mut schedule.spent;
         spent.runs += 1;
         spent.time = spent.time.saturating_add(time);
-        spent.micros = spent.micros.saturating_add(micros);
+        spent.cost = spent.cost.plus(cost);
         if let Some(LastTime { came: Came::Run { run: last, result: so_far }, .. }) = &mut schedule.last
             && *last == run
         {
             *so_far = Some(result);
         }
-    }
-
-    /// What the clients of a job's sessions say that they have cost.
-    fn micros(&self, job: JobId) -> u64 {
-        let mine = self.floor.sessions.iter().filter(|session| session.job == job);
-        mine.filter_map(|session| session.status.as_ref()?.cost_micros).sum()
     }
 
     pub(in crate::step) fn schedule_paused(&mut self, project: &ProjectName, name: &ScheduleName, by: &str) {

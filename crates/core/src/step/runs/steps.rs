@@ -89,6 +89,10 @@ impl Turn<'_> {
         }
     }
 
+    fn lands(&self, id: JobId) -> bool {
+        self.job(id).is_none_or(|job| self.floor.policy(&job.project).rights(job.role).lands)
+    }
+
     fn run_command(&mut self, id: JobId, number: RunNumber, at: usize) {
         let now = self.now;
         let Some(job) = self.job(id) else { return };
@@ -135,7 +139,7 @@ impl Turn<'_> {
             (record.note, record.output) = (note, output);
         });
         match code {
-            Some(0) => self.goes_on(*number, *job, step),
+            Some(0) => self.step_succeeded(*number, *job, step),
             Some(NOTHING_TO_DO) => {
                 self.end_run(*number, RunResult::NothingToDo, &reasons::step_found_nothing(step));
             }
@@ -143,8 +147,8 @@ impl Turn<'_> {
         }
     }
 
-    /// The step is done, and the next may begin; an agent that waits for that is told.
-    fn goes_on(&mut self, number: RunNumber, id: JobId, step: &StepId) {
+    /// The step is done: the next may begin, and an agent that waits for that is told.
+    fn step_succeeded(&mut self, number: RunNumber, id: JobId, step: &StepId) {
         let there = self.job(id).is_some_and(|job| job.session.is_some());
         self.advance(number);
         let Some(run) = self.floor.runs.get(&number).filter(|_| there) else { return };
@@ -217,7 +221,7 @@ impl Turn<'_> {
         let state = if *there { StepState::Done } else { StepState::Open };
         self.set_step(number, step, |record| record.state = state);
         if *there {
-            return self.goes_on(number, id, step);
+            return self.step_succeeded(number, id, step);
         }
         match attempt < CLAIMS_MAX {
             true => self.tell(id, &agents::step_not_verified(step, why)),
@@ -258,6 +262,7 @@ impl Turn<'_> {
             Phase::Done if self.job(id).is_some_and(|job| job.state == JobState::Working) => {
                 self.land_run(number);
             }
+            Phase::AwaitingCi | Phase::AwaitingReview if !self.lands(id) => self.land_run(number),
             // What it left is on its way.
             Phase::Done => {}
             _ => return false,
@@ -265,12 +270,15 @@ impl Turn<'_> {
         true
     }
 
-    /// What its steps left on its branch is on its way.
+    /// Every step is over: what they left on its branch is on its way. What a role that lands nothing left in its
+    /// worktree is kept as at any end, and goes no further.
     fn land_run(&mut self, number: RunNumber) {
         let Some(run) = self.floor.run_mut(number) else { return };
         run.landing = true;
-        if let Some(id) = run.job() {
-            self.push(id, Goal::Land);
+        let Some(id) = run.job() else { return };
+        match self.lands(id) {
+            true => self.push(id, Goal::Land),
+            false => self.end_run(number, RunResult::Done, ""),
         }
     }
 

@@ -30,15 +30,15 @@ use crate::state::{Floor, Message, Session, Staff};
 pub struct Sessions(());
 
 impl Floor {
-    pub(super) fn session_mut(&mut self, epoch: Epoch) -> Option<&mut Session> {
+    fn session_mut(&mut self, epoch: Epoch) -> Option<&mut Session> {
         self.sessions.edit(Sessions(()), &epoch)
     }
 
-    pub(super) fn message_mut(&mut self, id: MessageId) -> Option<&mut Message> {
+    fn message_mut(&mut self, id: MessageId) -> Option<&mut Message> {
         self.messages.edit(Sessions(()), &id)
     }
 
-    pub(super) fn staff_mut(&mut self, project: &ProjectName) -> Option<&mut Staff> {
+    fn staff_mut(&mut self, project: &ProjectName) -> Option<&mut Staff> {
         self.staff.edit(Sessions(()), project)
     }
 }

@@ -14,7 +14,7 @@ use crate::ids::{Duty, Epoch, JobId, MessageId, Role};
 use crate::liveness::State;
 use crate::phase::Ask;
 use crate::runtime::{DialogKind, ErrorKind};
-use crate::state::{Job, JobState, SessionState, SessionStatus};
+use crate::state::{Job, JobState, SessionState, SessionStatus, Tokens};
 use crate::step::Turn;
 use crate::texts::{agents, escalations, notes, people, reasons};
 use crate::time::Time;
@@ -39,6 +39,12 @@ impl Turn<'_> {
         let now = self.now;
         let Some(session) = self.floor.session_mut(epoch) else { return };
         if !matches!(session.state, SessionState::Live | SessionState::Starting) {
+            // It is over; what it has cost is known last.
+            if let Some(known) = &mut session.status {
+                known.cost_micros = known.cost_micros.max(status.cost_micros);
+                let most = [known.tokens, status.tokens].into_iter().flatten().max_by_key(Tokens::all);
+                known.tokens = most;
+            }
             return;
         }
         let before = session.status.replace(status.clone());

@@ -4,6 +4,7 @@ use super::*;
 use crate::act::{Act, ActOrder, Refusal};
 use crate::capability::{Capability, Rights};
 use crate::ids::{ActId, Role};
+use crate::label::{ACTIONED, UNREVIEWED, WATCHED};
 use crate::phase::Ask;
 use crate::state::{Conduct, DeedEnd};
 use crate::step::{may_act, may_ask};
@@ -28,6 +29,7 @@ fn rights(may: &[Capability], labels: &[&str]) -> Policy {
         labels: labels.iter().map(|label| (*label).to_owned()).collect(),
         max_issues: 2,
         max_changes: 3,
+        ..Rights::of(Role::DEV)
     };
     Policy { roles: [(Role::DEV, rights)].into(), ..Policy::default() }
 }
@@ -292,4 +294,101 @@ fn who_may_not_ask_is_refused_and_nobody_asks_for_ever() {
         scene.event(Event::Answered { project, issue: None, text, question });
     }
     assert_eq!(may_ask(&scene.floor, epoch), Err(Refusal::Questions(10)));
+}
+
+/// What the role gets whatever it asks for.
+#[test]
+fn what_a_predictor_makes_is_a_prediction_whatever_it_asks_for() {
+    let rights = Rights { max_issues: 1, ..Rights::of(Role::PREDICTOR) };
+    let policy = Policy { roles: [(Role::DEV, rights)].into(), ..Policy::default() };
+    let mut scene = Scene::working(policy);
+    let bare = issue("Disk is full by Friday", &[]);
+    scene.wants_done(&bare);
+    let [order] = scene.orders()[..] else { panic!("one is ordered") };
+    assert_eq!(order.what, issue("Disk is full by Friday", &[UNREVIEWED]));
+    scene.acted(12);
+    let labelled = issue("Disk is full by Friday", &[UNREVIEWED]);
+    assert_eq!((scene.may(&bare), scene.may(&labelled)), (Ok(Some(ActId(1))), Ok(Some(ActId(1)))));
+    for wanted in ["backlog", "action", ACTIONED, WATCHED, "Prediction/unreviewed"] {
+        let act = issue("Memory runs out", &[wanted]);
+        assert_eq!(scene.may(&act), Err(Refusal::Label(Role::DEV, wanted.to_owned())));
+    }
+    assert_eq!(scene.may(&issue("Memory runs out", &[])), Err(Refusal::Issues(1)));
+    for act in [label(&[UNREVIEWED], &[]), comment(2, "x"), Act::Close { issue: IssueNumber(2) }] {
+        assert!(matches!(scene.may(&act), Err(Refusal::Lacks(..))), "{act:?}");
+    }
+}
+
+#[test]
+fn to_have_an_issue_worked_on_counts_as_making_one() {
+    let may = [Capability::CreateIssue, Capability::LabelIssue, Capability::CommentIssue];
+    let mut policy = rights(&may, &["backlog", "action", UNREVIEWED, ACTIONED, WATCHED]);
+    policy.roles.get_mut(&Role::DEV).expect("its rights").max_changes = 10;
+    let mut scene = Scene::working(policy);
+    let on = |issue: u64, add: &[&str]| {
+        let add = add.iter().map(|label| (*label).to_owned()).collect();
+        Act::Label { issue: IssueNumber(issue), add, remove: vec![UNREVIEWED.into()] }
+    };
+    scene.wants_done(&issue("Login times out", &["backlog"])).acted(30);
+    scene.wants_done(&on(20, &["backlog", ACTIONED])).acted(20);
+    assert_eq!((scene.conduct().issues, &scene.conduct().begun[..]), (2, &[IssueNumber(20)][..]));
+    assert_eq!(scene.may(&on(21, &["action", ACTIONED])), Err(Refusal::Issues(2)));
+    assert_eq!(scene.may(&issue("Queue stands still", &[])), Err(Refusal::Issues(2)));
+    assert_eq!(scene.may(&on(20, &["action"])), Ok(None), "the same issue counts once");
+    assert_eq!(scene.may(&on(21, &[WATCHED])), Ok(None), "to watch one begins nothing");
+    scene.replaced();
+    assert_eq!(scene.may(&on(21, &["backlog"])), Err(Refusal::Issues(2)), "nor does a successor");
+}
+
+#[test]
+fn a_prediction_is_dismissed_with_a_reason() {
+    let may = [Capability::LabelIssue, Capability::CommentIssue, Capability::CloseIssue];
+    let mut policy = rights(&may, &["backlog", UNREVIEWED, ACTIONED, WATCHED]);
+    policy.roles.get_mut(&Role::DEV).expect("its rights").max_changes = 10;
+    let mut scene = Scene::working(policy);
+    scene.observe(Observation::Issue {
+        number: IssueNumber(20),
+        title: "Disk is full by Friday".into(),
+        labels: [UNREVIEWED.to_owned()].into(),
+        open: true,
+        deps: vec![],
+        created_at: Time(0),
+        revision: 0,
+        version: Default::default(),
+        hints: Default::default(),
+        by: Some(Role::PREDICTOR),
+    });
+    let on = |add: &[&str], remove: &[&str]| {
+        let list = |labels: &[&str]| labels.iter().map(|label| (*label).to_owned()).collect();
+        Act::Label { issue: IssueNumber(20), add: list(add), remove: list(remove) }
+    };
+    let close = Act::Close { issue: IssueNumber(20) };
+    let dismissals = [on(&[ACTIONED], &[UNREVIEWED]), on(&[], &[UNREVIEWED]), on(&[], &[WATCHED]), close];
+    for act in &dismissals {
+        assert_eq!(scene.may(act), Err(Refusal::NoReason(IssueNumber(20))), "{act:?}");
+    }
+    for act in [on(&[WATCHED], &[UNREVIEWED]), on(&["backlog", ACTIONED], &[UNREVIEWED])] {
+        assert_eq!(scene.may(&act), Ok(None), "{act:?}");
+    }
+    // Another's comment is no reason for this one, and one that is on its way cannot be read.
+    scene.wants_done(&comment(21, "No."));
+    scene.acted(21).wants_done(&comment(20, "The disk was replaced."));
+    assert!(scene.may(&dismissals[0]).is_err());
+    scene.acted(20);
+    for act in &dismissals {
+        assert_eq!(scene.may(act), Ok(None), "{act:?}");
+    }
+}
+
+#[test]
+fn a_role_may_be_bound_to_close_issues_with_some_labels_only() {
+    let rights = Rights { may: [Capability::CloseIssue].into(), ..Rights::of(Role::PLANNER) };
+    let mut scene = Scene::working(Policy { roles: [(Role::DEV, rights)].into(), ..Policy::default() });
+    for issue in [1, 99] {
+        let close = Act::Close { issue: IssueNumber(issue) };
+        assert_eq!(scene.may(&close), Err(Refusal::Closes(Role::DEV, IssueNumber(issue))));
+        assert!(scene.may(&close).is_err_and(|refusal| refusal.needs_person()));
+        scene.wants_done(&close);
+        assert!(scene.orders().is_empty());
+    }
 }

@@ -37,6 +37,7 @@ impl Scene {
             confidence: Confidence::High,
             context_percent: None,
             cost_micros: None,
+            tokens: None,
             dialog: view,
             question: chat.map(str::to_owned),
         };
@@ -101,6 +102,7 @@ fn an_answer_is_recorded_typed_and_reported() {
         confidence: Confidence::High,
         context_percent: None,
         cost_micros: None,
+        tokens: None,
         dialog: Some(dialog("May I?")),
         question: None,
     };

@@ -19,6 +19,7 @@ impl Scene {
             confidence: Confidence::High,
             context_percent: None,
             cost_micros: None,
+            tokens: None,
             dialog: None,
             question: None,
         };

@@ -73,6 +73,7 @@ fn status(scene: &mut Scene, epoch: Epoch, state: State) {
         confidence: Confidence::High,
         context_percent: None,
         cost_micros: None,
+        tokens: None,
         dialog: None,
         question: None,
     };

@@ -1,12 +1,17 @@
 //! Runs of formulas: commands first, the agent when it is its turn, one thing after another, and an end.
 
 use super::*;
-use crate::effect::{PlannedRun, RunStep};
+use crate::capability::Rights;
+use crate::effect::{AgentTrouble, PlannedRun, RunStep};
 use crate::event::{RunAsk, StepSaid};
 use crate::ids::{Assignment, Role, RunNumber, StepId};
+use crate::liveness::{Confidence, State};
 use crate::recipe::{Context, Recipe, Step as Part};
-use crate::state::{Came, End, OnMissed, Run, RunResult, Schedule, SchedulePlan, StepState};
-use crate::step::{NotAStep, may_run, may_say};
+use crate::state::{
+    Came, Cost, End, OnMissed, Run, RunResult, RunState, Schedule, SchedulePlan, SessionStatus, StepState,
+    Tokens,
+};
+use crate::step::{NotAStep, RunWaiting, may_run, may_say};
 
 const RUN: RunNumber = RunNumber(1);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -109,6 +114,44 @@ fn commands_alone_start_no_agent_and_end_the_run() {
     assert_eq!(scene.job().end(), Some(End::Done));
     assert_eq!(scene.the_run().result(), Some(RunResult::Done));
     assert_eq!(scene.the_run().steps[0].output, "said");
+}
+
+/// What a run waits for is asked of what begins it.
+#[test]
+fn a_run_says_what_it_waits_for_until_it_begins() {
+    let named = |name: &str, steps| {
+        let recipe = Recipe { formula: name.parse().expect("a name"), ..recipe(steps) };
+        Event::RunAsked { project: project(), ask: RunAsk { recipe, by: "ann".into(), schedule: None } }
+    };
+    let agents = || vec![part("write", &[])];
+    let mut scene = Scene::new(Policy { max_jobs: 1, floor_max_jobs: Some(2), ..Policy::default() });
+    scene.staffed = false;
+    scene.event(Event::Resumed).event(Event::WorkPaused { project: None, why: "lunch".into() });
+    scene.event(named("a", agents())).event(named("b", agents()));
+    let waits = |scene: &Scene, number| {
+        let run = scene.floor.runs.get(&RunNumber(number)).expect("there is a run");
+        (run.state == RunState::Waiting).then(|| RunWaiting::of(&scene.floor, run))
+    };
+    assert_eq!(waits(&scene, 1), Some(RunWaiting::Paused("lunch".into())));
+    scene.event(Event::WorkResumed { project: None });
+    assert_eq!(waits(&scene, 1), Some(RunWaiting::Looking));
+    let trouble = AgentTrouble { role: Role::DEV, why: "no key".into() };
+    let looked = outcome::AgentsChecked { troubles: vec![trouble], unset: vec![] };
+    scene.answer("check_agents", Outcome::AgentsChecked(looked));
+    let out = RunWaiting::Outage { role: Role::DEV, why: "no key".into() };
+    assert_eq!((waits(&scene, 1), waits(&scene, 2)), (Some(out.clone()), Some(out)));
+    // What needs no agent begins meanwhile, and takes the room.
+    scene.event(named("c", vec![command("look", &[])]));
+    assert_eq!(waits(&scene, 3), None);
+    assert_eq!(waits(&scene, 1), Some(RunWaiting::Room { live: 1, max: 1 }));
+}
+
+#[test]
+fn a_run_waits_for_room_on_the_floor() {
+    let mut scene = Scene::new(Policy { max_jobs: 2, floor_max_jobs: Some(1), ..Policy::default() });
+    scene.issue(1, &["backlog"], &[]);
+    scene.event(ask(vec![command("look", &[])]));
+    assert_eq!(RunWaiting::of(&scene.floor, scene.the_run()), RunWaiting::FloorRoom { live: 1, max: 1 });
 }
 
 #[test]
@@ -414,8 +457,65 @@ fn what_is_due_is_run_once_and_then_due_again() {
     assert_eq!(scene.schedule().spent.runs, 1);
 }
 
+fn told(scene: &mut Scene, micros: u64, input: u64) {
+    let status = SessionStatus {
+        state: State::Idle,
+        since: scene.now,
+        confidence: Confidence::High,
+        context_percent: None,
+        cost_micros: Some(micros),
+        tokens: Some(Tokens { input, output: 2, cached: 3 }),
+        dialog: None,
+        question: None,
+    };
+    scene.event(Event::StatusSeen { epoch: DEV, status, conversation: None });
+}
+
 #[test]
-fn what_is_due_while_a_run_goes_on_is_passed_over() {
+fn a_run_knows_what_it_has_cost_and_its_schedule_what_all_have() {
+    let mut scene = Scene::scheduled(OnMissed::Once);
+    scene.wait(HOUR);
+    let mut ready = recipe(vec![part("write", &[])]);
+    ready.formula = "tidy".parse().expect("a name");
+    let next = Some(scene.now + 24 * HOUR);
+    let mut scene = scene.planned(next, PlannedRun::Ready { recipe: Box::new(ready) });
+    scene.worktree_ready().start_session();
+    told(&mut scene, 100, 1000);
+    told(&mut scene, 250, 4000);
+    let cost = Cost { micros: 250, tokens: Tokens { input: 4000, output: 2, cached: 3 } };
+    assert_eq!(scene.the_run().cost(&scene.floor), cost, "while it goes on");
+    // Its last word comes when it is being ended.
+    scene.said(DEV, "write").signal(DEV, Phase::Done).branch(0);
+    let cost = Cost { micros: 300, ..cost };
+    told(&mut scene, 300, 4000);
+    scene.settle();
+    assert_eq!(scene.the_run().result(), Some(RunResult::Done));
+    assert_eq!((scene.the_run().spent, scene.schedule().spent.cost), (cost, cost));
+    // What its session says after its end no longer counts for a run that is over, and breaks nothing.
+    told(&mut scene, 900, 9000);
+    assert_eq!(scene.the_run().spent, cost);
+    let stored = serde_json::to_value(scene.schedule().spent).expect("it is stored");
+    assert_eq!((&stored["micros"], &stored["tokens"]["input"]), (&300.into(), &4000.into()));
+}
+
+#[test]
+fn what_a_role_that_lands_nothing_leaves_goes_no_further() {
+    let rights = Rights { lands: false, ..Rights::of(Role::DEV) };
+    let mut scene = Scene::new(Policy { roles: [(Role::DEV, rights)].into(), ..Policy::default() });
+    scene.event(ask(vec![part("look", &[])]));
+    scene.worktree_ready().start_session();
+    // However it tries: before its steps are over, with the last of them, and after.
+    scene.signal(DEV, Phase::AwaitingCi);
+    assert!(!scene.has("push_branch"), "{:?}", scene.names());
+    scene.said(DEV, "look").signal(DEV, Phase::AwaitingReview);
+    assert_eq!(scene.state(), "finishing");
+    assert!(!scene.has("push_branch") && !scene.has("open_pr"), "{:?}", scene.names());
+    scene.settle();
+    assert_eq!((scene.the_run().result(), scene.job().end()), (Some(RunResult::Done), Some(End::Done)));
+}
+
+#[test]
+fn what_is_due_while_a_run_is_under_way_is_passed_over() {
     let mut scene = Scene::scheduled(OnMissed::Once);
     scene.event(ask(vec![part("one", &[])]));
     scene.wait(HOUR);

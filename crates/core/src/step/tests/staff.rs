@@ -366,6 +366,7 @@ fn asks_to_log_in(scene: &mut Scene, epoch: Epoch) {
         confidence: Confidence::High,
         context_percent: None,
         cost_micros: None,
+        tokens: None,
         dialog: Some(DialogView { text: "Select login method:".into(), ..DialogView::default() }),
         question: None,
     };

@@ -17,6 +17,7 @@ impl Scene {
             confidence: Confidence::High,
             context_percent: Some(10),
             cost_micros: None,
+            tokens: None,
             dialog: None,
             question: None,
         };
@@ -166,6 +167,7 @@ fn a_dialog_that_is_out_of_sight_for_a_while_is_told_of_once() {
             confidence: Confidence::High,
             context_percent: None,
             cost_micros: None,
+            tokens: None,
             dialog: None,
             question: None,
         };
@@ -203,6 +205,7 @@ fn a_limit_that_was_first_taken_for_a_failure_is_not_counted() {
             confidence: Confidence::High,
             context_percent: None,
             cost_micros: None,
+            tokens: None,
             dialog: None,
             question: None,
         };

@@ -36,6 +36,11 @@ impl Turn<'_> {
         if let Err(open) = may_request(self.floor, project) {
             return self.note(NoteKind::StaleSignal, project, None, vault::too_many(open));
         }
+        if let Some(epoch) = ask.session
+            && !self.vault_asked_by(epoch, &vault::wanted(&ask.r#type))
+        {
+            return;
+        }
         let number = RequestNumber(self.number(|c| &mut c.requests));
         let (payload, command, route) = match judge(ask) {
             Ok((payload, command, route)) => (payload.into(), command, Ok(route)),

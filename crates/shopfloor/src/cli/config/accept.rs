@@ -6,8 +6,8 @@
 use super::super::{CliError, CliResult, Context, Exit, output};
 use crate::config::pinned::{self, Proposal};
 use crate::config::{FILE_NAME, FloorConfig, grants, load};
-use crate::daemon::primary_file;
 use crate::projects::pins::{self, difference};
+use crate::projects::primary_file;
 use clap::Args;
 use shopfloor_adapters::host::atomic::write_atomic;
 use shopfloor_core::event::{Accepter, Event};

@@ -2,7 +2,7 @@
 
 use super::super::{CliError, Context};
 use super::Check;
-use crate::daemon;
+use crate::ports;
 use shopfloor_adapters::host::resources;
 use shopfloor_engine::Engine;
 use shopfloor_store::Store;
@@ -86,7 +86,7 @@ pub fn sockets(context: &Context) -> Check {
 /// What agents and checks are kept from, found out anew.
 pub fn isolation(context: &Context) -> Check {
     let name = "isolation";
-    let found = context.floor_config().and_then(|config| daemon::isolation(&config));
+    let found = context.floor_config().and_then(|config| ports::isolation(&config));
     match found {
         Ok(isolation) if isolation.is_on() && isolation.missing().is_none() => {
             Check::ok(name, isolation.note())

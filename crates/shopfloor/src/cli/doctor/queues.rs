@@ -40,6 +40,6 @@ fn lost(name: String, branch: &str, known: &Sha, found: Option<Sha>) -> Check {
     let force = if found.is_some() { "--force " } else { "" };
     let lost = LostPrimary { known: Some(known.clone()), found, by_nobody: false };
     Check::fail(name, lost.tell()).hint(format!(
-        "nothing lands until that is fixed: `git push {force}shopfloor {known}:refs/heads/{branch}` puts it back, `shopfloor merge-queue resume` accepts it as it is"
+        "nothing lands until that is fixed: `git push {force}shopfloor {known}:refs/heads/{branch}` puts it back, `shopfloor merge-queue accept` accepts it as it is"
     ))
 }

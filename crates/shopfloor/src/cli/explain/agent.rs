@@ -10,6 +10,9 @@ use std::time::Duration;
 
 pub fn run(context: &Context, floor: &Floor, name: &str) -> CliResult<Exit> {
     let session = find(floor, name)?;
+    if context.named_project()?.is_some_and(|only| only != session.project) {
+        return Err(CliError::no_such(format!("there is no agent {name} of that project")));
+    }
     let catalogue = context.runtimes()?;
     let spec = catalogue
         .get(&session.client.runtime)

@@ -5,11 +5,12 @@ use crate::cli::{CliResult, Context, Exit, output, questions};
 use shopfloor_core::ids::IssueNumber;
 use shopfloor_core::state::{Floor, Job, Shelf};
 use shopfloor_core::text::one_line;
-use shopfloor_desk::now;
 use shopfloor_desk::view::explanation::{Explained, unread};
 use shopfloor_desk::view::job::{self, JobView};
 use shopfloor_desk::view::question;
 use shopfloor_desk::view::run::verdict;
+use shopfloor_desk::{DaemonView, now};
+use shopfloor_store::OutboxEffect;
 
 pub fn run(context: &Context, number: IssueNumber) -> CliResult<Exit> {
     let project = context.project()?.name;
@@ -29,9 +30,7 @@ fn print_human(floor: &Floor, explained: &Explained<'_>) {
     if let Some(why) = why {
         output::line(format!("  {why}"));
     }
-    if !daemon.running {
-        output::line("  the daemon does not run: nothing happens until `shopfloor up`");
-    }
+    print_daemon(daemon);
     match job {
         Some(job) => print_job(floor, job),
         None => output::line("  no job yet"),
@@ -41,6 +40,20 @@ fn print_human(floor: &Floor, explained: &Explained<'_>) {
         let verdict = verdict(run);
         output::line(format!("  last CI: run {}, {verdict}{step}, {}", run.run, run.commit.short()));
     }
+    print_pending(floor, pending);
+    if !notes.is_empty() {
+        output::line("  what happened:");
+    }
+    notes.iter().for_each(events::print_line);
+}
+
+pub(super) fn print_daemon(daemon: &DaemonView) {
+    if !daemon.running {
+        output::line("  the daemon does not run: nothing happens until `shopfloor up`");
+    }
+}
+
+pub(super) fn print_pending(floor: &Floor, pending: &[OutboxEffect]) {
     if !pending.is_empty() {
         output::line("  still to be done:");
     }
@@ -58,13 +71,9 @@ fn print_human(floor: &Floor, explained: &Explained<'_>) {
         }
         output::line(text);
     }
-    if !notes.is_empty() {
-        output::line("  what happened:");
-    }
-    notes.iter().for_each(events::print_line);
 }
 
-fn print_job(floor: &Floor, job: &Job) {
+pub(super) fn print_job(floor: &Floor, job: &Job) {
     let shown = JobView::new(floor, job);
     let age = output::span(now().since(job::since(job)));
     output::line(format!("  job {}: {} since {} ({age})", job.id, shown.state, shown.since));

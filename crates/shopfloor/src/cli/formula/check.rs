@@ -1,13 +1,19 @@
 //! `shopfloor formula check`.
 
 use super::super::{CliError, CliResult, Context, Exit, output};
-use super::Shelf;
+use super::{Shelf, settings};
 use crate::config::formula::{FORMULAS, Formula, Library};
-use crate::config::{ConfigError, ProjectConfig};
+use crate::config::{ConfigError, ProjectConfig, load};
 use clap::Args;
+use shopfloor_adapters::host::theirs;
 use shopfloor_core::ids::FormulaName;
+use shopfloor_core::state::Project;
+use shopfloor_core::text::one_line;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// No longer one can be accepted.
+const FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// Check a formula's file, or all that the project's checkout has
 ///
@@ -19,14 +25,20 @@ pub struct CheckArgs {
     file: Option<PathBuf>,
 }
 
+impl CheckArgs {
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+}
+
 pub fn run(context: &Context, args: &CheckArgs) -> CliResult<Exit> {
     let errors = match &args.file {
         Some(file) => {
-            let bytes = std::fs::read(file).map_err(|e| ConfigError::unreadable(file, &e))?;
+            let bytes = theirs::read(file, FILE_BYTES_MAX).map_err(|e| ConfigError::unreadable(file, &e))?;
             let formula = Formula::parse(file, &bytes);
             // A file may be checked where there is no floor.
-            let config = Shelf::of(context).ok().map(|shelf| shelf.config);
-            let errors = wrong(&formula, config.as_ref(), file, &bytes);
+            let says = context.project().ok().map(|project| says_now(context, &project)).transpose()?;
+            let errors = wrong(&formula, says.as_ref(), file, &bytes);
             BTreeMap::from([(file.display().to_string(), errors)])
         }
         None => in_the_project(context)?,
@@ -45,16 +57,22 @@ pub fn run(context: &Context, args: &CheckArgs) -> CliResult<Exit> {
     Ok(if bad == 0 { Exit::Fine } else { Exit::Usage })
 }
 
+/// What the project's own file says now, accepted or not: formulas and what they name are written together.
+fn says_now(context: &Context, project: &Project) -> CliResult<ProjectConfig> {
+    Ok(load::project(&settings(project), &context.floor_config()?)?)
+}
+
 fn in_the_project(context: &Context) -> CliResult<BTreeMap<String, Vec<String>>> {
     let shelf = Shelf::of(context)?;
+    let says = says_now(context, &shelf.project)?;
     let library = Library::new(&shelf.now);
     let found = library.iter().map(|(name, found)| {
         let shown =
             found.file.as_ref().map_or_else(|| format!("{name} (built in)"), |f| f.display().to_string());
         // A project need not have what a built-in one asks for, until it is run.
-        let config = found.file.as_ref().map(|_| &shelf.config);
+        let says = found.file.as_ref().map(|_| &says);
         let text = shelf.now.get(&shown).map_or("", String::as_str);
-        let errors = wrong(&found.formula, config, Path::new(&shown), text.as_bytes());
+        let errors = wrong(&found.formula, says, Path::new(&shown), text.as_bytes());
         (shown, errors)
     });
     let misnamed = shelf.now.keys().filter_map(|path| {
@@ -65,28 +83,38 @@ fn in_the_project(context: &Context) -> CliResult<BTreeMap<String, Vec<String>>>
     Ok(found.chain(misnamed).collect())
 }
 
-/// What is wrong with a formula in a project.
+/// What is wrong with a formula, by itself and beside what its project says.
 fn wrong(
     formula: &Result<Formula, ConfigError>,
-    config: Option<&ProjectConfig>,
+    says: Option<&ProjectConfig>,
     file: &Path,
     text: &[u8],
 ) -> Vec<String> {
     match formula {
         Err(e) => vec![e.to_string()],
         Ok(formula) => {
-            let lacks = config.map(|config| formula.lacking(file, text, config)).unwrap_or_default();
+            let lacks = says.map(|says| formula.lacking(file, text, says)).unwrap_or_default();
             lacks.iter().map(ToString::to_string).collect()
         }
     }
 }
 
-pub(super) fn usable(formula: &Formula, config: &ProjectConfig, file: &Path) -> CliResult<()> {
+/// Whether the accepted configuration has what the formula names.
+pub(super) fn usable(
+    name: &FormulaName,
+    formula: &Formula,
+    config: &ProjectConfig,
+    file: &Path,
+) -> CliResult<()> {
     match formula.lacks(config).into_iter().next() {
-        Some(lack) => Err(CliError::usage(format!("{}: {}", file.display(), lack.message)).hint(format!(
-            "add it, and accept it with `shopfloor config accept`; or name another: {}",
-            lack.hint
-        ))),
+        Some(lack) => {
+            let name = one_line(name.as_str(), 80);
+            let text = format!("{}: formula `{name}`: {}", file.display(), lack.message);
+            Err(CliError::usage(text).hint(format!(
+                "add it, and accept it with `shopfloor config accept`; or name another: {}",
+                lack.hint
+            )))
+        }
         None => Ok(()),
     }
 }

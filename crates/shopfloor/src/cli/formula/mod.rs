@@ -45,6 +45,16 @@ impl FormulaArgs {
             _ => None,
         }
     }
+
+    pub(super) fn file(&self) -> Option<&Path> {
+        match &self.command {
+            FormulaCommand::Check(args) => args.file(),
+            FormulaCommand::List
+            | FormulaCommand::Show(_)
+            | FormulaCommand::Run(_)
+            | FormulaCommand::Schema => None,
+        }
+    }
 }
 
 pub fn run(context: &Context, args: FormulaArgs) -> CliResult<Exit> {

@@ -31,7 +31,7 @@ pub fn run(context: &Context, args: FormulaRunArgs) -> CliResult<Exit> {
     let library = shelf.library();
     let found = shelf.formula(&library, &args.formula)?;
     let formula = found.formula.as_ref().map_err(|e| CliError::usage(e.to_string()))?;
-    check::usable(formula, &shelf.config, &settings(&shelf.project))?;
+    check::usable(&args.formula, formula, &shelf.config, &settings(&shelf.project))?;
     let recipe =
         fill(&args.formula, formula, &args.vars.map(), &Place::of(&shelf.config)).map_err(|why| {
             CliError::usage(format!("{}: {why}", args.formula)).hint(format!(

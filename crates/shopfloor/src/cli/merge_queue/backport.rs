@@ -27,7 +27,7 @@ pub fn run(context: &Context, args: &BackportArgs) -> CliResult<Exit> {
     let asking = context.asking(context.project()?);
     let project = &asking.project;
     let target = target_named(&project.policy, Some(&args.to))?;
-    let floor = context.history()?;
+    let floor = args.landed.floor(context, &project.name)?;
     let change = args.landed.find(&floor, &project.name)?;
     let LandedChange { entry, title, on, commit } = &change;
     let onto = project.policy.branch_of(target.as_ref());

@@ -6,7 +6,7 @@ use crate::cli::{CliError, CliResult, Context, Exit, output};
 use clap::Args;
 use shopfloor_adapters::git::carry::{self, Carried, CarryProblem};
 use shopfloor_core::ids::{ProjectName, Sha, Target};
-use shopfloor_core::state::{Entry, EntryState, Floor};
+use shopfloor_core::state::{Entry, EntryState, Floor, Shelf};
 use shopfloor_core::text::one_line;
 use shopfloor_desk::command::{Approve, Asking, Change, CommitName, Wish};
 
@@ -31,6 +31,17 @@ pub struct LandedChange<'f> {
 }
 
 impl LandedArgs {
+    /// The floor with all that may have landed of what was meant.
+    pub fn floor(&self, context: &Context, project: &ProjectName) -> CliResult<Floor> {
+        match &self.change {
+            // A person's branch may be for it, too, and is found under its own name only.
+            Change::Issue(_) => Ok(context.history()?),
+            Change::Branch(branch) => {
+                Ok(context.committed_about(&[Shelf::Branch(project.clone(), branch.clone())])?)
+            }
+        }
+    }
+
     /// The newest that landed of what was meant.
     pub fn find<'f>(&self, floor: &'f Floor, project: &ProjectName) -> CliResult<LandedChange<'f>> {
         let meant = |e: &&Entry| match &self.change {

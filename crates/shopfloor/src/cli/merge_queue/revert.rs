@@ -21,7 +21,7 @@ pub struct RevertArgs {
 pub fn run(context: &Context, args: &RevertArgs) -> CliResult<Exit> {
     let asking = context.asking(context.project()?);
     let project = &asking.project;
-    let floor = context.history()?;
+    let floor = args.landed.floor(context, &project.name)?;
     let change = args.landed.find(&floor, &project.name)?;
     let LandedChange { entry, title, on, commit } = &change;
     let (branch, message) = (format!("revert-entry-{}", entry.id), message(&change));

@@ -22,7 +22,7 @@ fn print(queue: &QueueView) {
     };
     output::line(format!("{}  {}  {state}", queue.project, queue.branch));
     if queue.frozen.is_some() {
-        output::line("  `shopfloor doctor` says how to fix it; `shopfloor merge-queue resume` accepts it");
+        output::line("  `shopfloor doctor` says how to fix it; `shopfloor merge-queue accept` accepts it");
     }
     let primary = queue.primary.as_ref().map_or("not known yet", |sha| sha.short());
     let red = if queue.primary_red { ", which fails the checks" } else { "" };

@@ -9,8 +9,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The formulas that come with the program.
-const BUILT_IN: [(&str, &str); 2] =
-    [("task", include_str!("built_in/task.toml")), ("action", include_str!("built_in/action.toml"))];
+const BUILT_IN: [(&str, &str); 5] = [
+    ("action", include_str!("built_in/action.toml")),
+    ("planner", include_str!("built_in/planner.toml")),
+    ("predictor", include_str!("built_in/predictor.toml")),
+    ("supervisor", include_str!("built_in/supervisor.toml")),
+    ("task", include_str!("built_in/task.toml")),
+];
 
 /// A formula, or why it is none.
 pub struct Found {

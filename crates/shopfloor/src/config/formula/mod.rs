@@ -10,6 +10,7 @@ mod library;
 #[cfg(test)]
 mod tests;
 mod vars;
+mod verifiers;
 mod wanted;
 
 use check::check;
@@ -116,7 +117,7 @@ pub struct FormulaStep {
     /// A condition on the variables, such as `full and area != ""`. If it does not hold, the step is passed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// A program and its arguments, run in the run's worktree without a shell. Exit code 0: go on; 78: there is
+    /// A program and its arguments, run in the run's worktree without a shell. Exit code 0: continue; 78: there is
     /// nothing to do, and the run is over; any other: the run has failed. What it prints is shown to the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Vec<String>>,
@@ -158,7 +159,7 @@ impl Formula {
         }
         let known: Vec<&str> = config.verify.keys().map(String::as_str).collect();
         for (at, step) in self.steps.iter().enumerate() {
-            let Some(verifier) = step.verify.as_ref().filter(|name| !known.contains(&name.as_str())) else {
+            let Some(verifier) = step.verify.as_ref().filter(|name| config.verifier(name).is_none()) else {
                 continue;
             };
             lacks.push(Lack {

@@ -37,9 +37,11 @@ fn a_projects_own_formula_comes_before_a_built_in_one() {
     let files = files.map(|(name, text)| (format!("{FORMULAS}/{name}.toml"), text.to_owned()));
     let elsewhere = (format!("{FORMULAS}/deeper/own2.toml"), STEP.to_owned());
     let library = Library::new(&files.into_iter().chain([elsewhere]).collect());
-    let names: Vec<&str> = library.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["own", "task"]);
-    assert!(library.iter().all(|(_, found)| found.file.is_some()));
+    let own = library.iter().filter(|(_, found)| found.file.is_some());
+    assert_eq!(own.map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["own", "task"]);
+    for (name, found) in library.iter() {
+        assert!(found.formula.is_ok(), "{name}: {:?}", found.formula.as_ref().err());
+    }
 }
 
 #[test]
@@ -113,7 +115,8 @@ tidy.toml:6:9: a condition has no braces around it
   hint: write it without them: when = "full""#,
     );
     let said = |var: &str, text: &str| {
-        parse(&format!("[vars.x]\n{var}\n[[steps]]\nid = \"do\"\ntitle = \"{text}\"\n")).map_err(|e| e.message)
+        parse(&format!("[vars.x]\n{var}\n[[steps]]\nid = \"do\"\ntitle = \"{text}\"\n"))
+            .map_err(|e| e.message)
     };
     for var in ["", "required = true", "default = \"d\""] {
         let why = said(var, "{{ x.foo.bar }}").expect_err("refused");

@@ -26,6 +26,8 @@ heads = "never"
 min_time = "3s"
 infra_retries = 4
 infra_cooldown = "2m"
+[health]
+review = "7m"
 [agents.dev]
 runtime = "generic"
 command = ["bot", "--fast"]

@@ -2,6 +2,7 @@
 
 use super::*;
 use shopfloor_core::capability::{Capability, Rights};
+use shopfloor_core::health::WorkLimits;
 use shopfloor_core::ids::Role;
 use shopfloor_core::policy::{
     CheckCommits, HeadChecks, MergeBatch, MergeMethod, OnAlreadyDone, OnFailed, Policy, ReviewPeople,
@@ -22,8 +23,7 @@ fn predictor() -> Rights {
     Rights {
         may: [Capability::CreateIssue, Capability::RequestVault].into(),
         labels: ["prediction/unreviewed".to_owned()].into(),
-        max_issues: 5,
-        max_changes: Rights::of(Role::DEV).max_changes,
+        ..Rights::of(Role::PREDICTOR)
     }
 }
 
@@ -95,6 +95,8 @@ fn every_key_reaches_its_place() {
             renotify_after: minutes(3),
             escalate_after: minutes(4),
             trouble_after: Policy::default().trouble_after,
+            health: WorkLimits { review: minutes(7), ..WorkLimits::default() },
+            machine: Policy::default().machine,
             roles: [
                 (Role::DEV, Rights { max_changes: 0, ..Rights::of(Role::DEV) }),
                 ("predictor".parse().unwrap(), predictor()),

@@ -44,7 +44,7 @@ shopfloor.toml:5:20: unknown key `cmd` in [[ci.steps]]
 shopfloor.toml:5:9: `reviewer` in [agents] is nearly the name of another role
   5 | [agents.reviewer]
     |         ^^^^^^^^
-  hint: did you mean `review`? valid names that work is given to here: dev, review, default"#,
+  hint: did you mean `review`? valid names that work is given to here: dev, review, gardener, supervisor, predictor, planner, action, default"#,
     );
     check_section(
         "[agents.Night-Shift]\nruntime = \"demo\"\n",
@@ -603,7 +603,7 @@ shopfloor.toml:6:25: in `roles.dev.may`: unknown value "issue.crate"
 shopfloor.toml:6:1: unknown key `maximum` in [roles.dev]
   6 | maximum = 5
     | ^^^^^^^
-  hint: valid keys here: may, labels, max_issues, max_changes"#,
+  hint: valid keys here: may, labels, always, closes, lands, max_issues, max_changes"#,
     );
     check_section(
         "[roles.reviewer]\nmay = []\n",
@@ -611,7 +611,7 @@ shopfloor.toml:6:1: unknown key `maximum` in [roles.dev]
 shopfloor.toml:5:8: `reviewer` in [roles] is nearly the name of another role
   5 | [roles.reviewer]
     |        ^^^^^^^^
-  hint: did you mean `review`? valid names that work is given to here: dev, review, default"#,
+  hint: did you mean `review`? valid names that work is given to here: dev, review, gardener, supervisor, predictor, planner, action, default"#,
     );
     check_section(
         "[roles.dev]\nmax_issues = 1001\n",
@@ -666,7 +666,10 @@ floor.toml:5:29: unknown key `patern` in [vault.types.deploy.schema]
         (declared("").replace("[\"deploy\"]", "[]"), "names no program"),
         (declared("").replace("\"deploy\"", "\"bin/deploy\""), "by a part of its path"),
         (declared("").replace("\"deploy\"", "\"{payload.program}\""), "takes the program from the payload"),
-        (declared("").replace("[\"deploy\"]", "[\"env\", \"{payload.x}\"]"), "takes the program from the payload"),
+        (
+            declared("").replace("[\"deploy\"]", "[\"env\", \"{payload.x}\"]"),
+            "takes the program from the payload",
+        ),
         (
             declared("").replace("[\"deploy\"]", "[\"sh\", \"-c\", \"{payload.v}\"]"),
             "has an interpreter run what a payload says",

@@ -4,7 +4,8 @@
 use crate::config::formula::{Library, Place, Wanted, fill};
 use crate::config::schedule;
 use crate::projects::{Loaded, Projects};
-use shopfloor_adapters::host::machine;
+use shopfloor_adapters::host::{machine, samples};
+use shopfloor_adapters::layout::Layout;
 use shopfloor_core::effect::outcome::RunPlanned;
 use shopfloor_core::effect::{PlanRun, PlannedRun};
 use shopfloor_core::ids::{FormulaName, ProjectName};
@@ -18,10 +19,13 @@ const MEGABYTE: u64 = 1_000_000;
 
 pub(super) struct Timetable {
     pub projects: Projects,
+    pub layout: Layout,
 }
 
 impl Schedules for Timetable {
     fn plan(&self, asked: &PlanRun) -> PortResult<RunPlanned> {
+        // The machine is looked at anyway; what cannot be kept is no reason to run nothing.
+        let _ = samples::take(&self.layout.samples(), self.layout.root(), now());
         let project = self.loaded(&asked.project)?;
         let next = match schedule::next(&asked.plan, now()) {
             Ok(next) => next,
@@ -60,7 +64,7 @@ impl Timetable {
 }
 
 /// What a schedule's formula comes to, as it was accepted.
-pub(crate) fn recipe(project: &Loaded, plan: &SchedulePlan) -> Result<Recipe, String> {
+pub fn recipe(project: &Loaded, plan: &SchedulePlan) -> Result<Recipe, String> {
     let recipe = filled_in(project, &plan.formula, &plan.vars)?;
     Ok(Recipe { lifetime: plan.timeout.unwrap_or(recipe.lifetime), ..recipe })
 }

@@ -12,12 +12,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+/// The name is from when a badge was called a grant; sessions outlive upgrades.
 const FILE: &str = "grant.json";
 const SECRET_BYTES: usize = 32;
 const FILE_BYTES_MAX: u64 = 4096;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grant {
+pub struct Badge {
     token: String,
     pub project: ProjectName,
     pub role: Role,
@@ -25,7 +26,7 @@ pub struct Grant {
     pub assignment: Assignment,
 }
 
-impl Grant {
+impl Badge {
     /// Written before the session begins; the same again for the same session.
     pub(super) fn give(
         layout: &Layout,
@@ -35,11 +36,11 @@ impl Grant {
         assignment: Assignment,
     ) -> io::Result<()> {
         let token = format!("{epoch}.{}", random()?);
-        let grant = Grant { token, project: project.clone(), role, assignment };
-        write_atomic(&file(layout, epoch), &serde_json::to_vec(&grant)?, 0o600)
+        let badge = Badge { token, project: project.clone(), role, assignment };
+        write_atomic(&file(layout, epoch), &serde_json::to_vec(&badge)?, 0o600)
     }
 
-    /// Nothing more is granted to that session.
+    /// The session may ask for nothing more.
     pub(super) fn take_back(layout: &Layout, epoch: Epoch) -> io::Result<()> {
         match std::fs::remove_file(file(layout, epoch)) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
@@ -47,8 +48,8 @@ impl Grant {
         }
     }
 
-    /// What the session has; `None`: it has ended, or a build started it that granted nothing.
-    pub fn of(layout: &Layout, epoch: Epoch) -> Option<Grant> {
+    /// What the session has; `None`: it has ended, or a build started it that gave none.
+    pub fn of(layout: &Layout, epoch: Epoch) -> Option<Badge> {
         let fd =
             open(file(layout, epoch), OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
                 .ok()?;
@@ -58,10 +59,10 @@ impl Grant {
     }
 
     /// The session that shows this token.
-    pub fn shown(layout: &Layout, token: &str) -> Option<(Epoch, Grant)> {
+    pub fn shown(layout: &Layout, token: &str) -> Option<(Epoch, Badge)> {
         let epoch: Epoch = token.split_once('.')?.0.parse().ok()?;
-        let grant = Grant::of(layout, epoch)?;
-        is_same(&grant.token, token).then_some((epoch, grant))
+        let badge = Badge::of(layout, epoch)?;
+        is_same(&badge.token, token).then_some((epoch, badge))
     }
 
     /// For whoever is the session.
@@ -100,19 +101,19 @@ mod tests {
         let give = |epoch, issue| {
             std::fs::create_dir_all(layout.session(Epoch(epoch))).expect("a folder");
             let assignment = Assignment::Issue(IssueNumber(issue));
-            Grant::give(&layout, Epoch(epoch), &project, Role::DEV, assignment).expect("written");
-            Grant::of(&layout, Epoch(epoch)).expect("there")
+            Badge::give(&layout, Epoch(epoch), &project, Role::DEV, assignment).expect("written");
+            Badge::of(&layout, Epoch(epoch)).expect("there")
         };
         let (one, two) = (give(1, 7), give(2, 8));
-        assert_eq!(Grant::shown(&layout, one.token()), Some((Epoch(1), one.clone())));
+        assert_eq!(Badge::shown(&layout, one.token()), Some((Epoch(1), one.clone())));
         let stolen = two.token().replacen("2.", "1.", 1);
         for wrong in [stolen.as_str(), "1.", "1", "", "x.y", &one.token()[..one.token().len() - 1]] {
-            assert_eq!(Grant::shown(&layout, wrong), None, "{wrong}");
+            assert_eq!(Badge::shown(&layout, wrong), None, "{wrong}");
         }
         let again = give(1, 7);
-        assert_eq!(Grant::shown(&layout, one.token()), None, "numbers repeat, tokens do not");
-        Grant::take_back(&layout, Epoch(1)).expect("gone");
-        Grant::take_back(&layout, Epoch(1)).expect("gone already");
-        assert_eq!(Grant::shown(&layout, again.token()), None);
+        assert_eq!(Badge::shown(&layout, one.token()), None, "numbers repeat, tokens do not");
+        Badge::take_back(&layout, Epoch(1)).expect("gone");
+        Badge::take_back(&layout, Epoch(1)).expect("gone already");
+        assert_eq!(Badge::shown(&layout, again.token()), None);
     }
 }
