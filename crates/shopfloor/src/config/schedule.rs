@@ -119,6 +119,7 @@ fn cron(pattern: &str) -> Result<Cron, String> {
         if words.len() != FIELDS.len() && !pattern.starts_with('@') {
             return match words.len() {
                 0 => "it is empty".to_owned(),
+                1 => "it has 1 field, and not five".to_owned(),
                 fields => format!("it has {fields} fields, and not five"),
             };
         }
@@ -288,7 +289,7 @@ mod tests {
     fn what_is_no_schedule_is_refused() {
         for (bad, why) in [
             ("", "it is empty"),
-            ("x", "it has 1 fields, and not five"),
+            ("x", "it has 1 field, and not five"),
             ("0 6 * *", "it has 4 fields, and not five"),
             ("0 0 6 * * *", "it has 6 fields, and not five"),
             ("61 * * * *", "\"61\" cannot be the minute"),
