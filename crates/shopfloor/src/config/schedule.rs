@@ -166,14 +166,11 @@ fn formula_of(
         let what = format!("schedule `{name}` runs a formula that there is not, `{wanted}`");
         return Some(source.at_value(&path, what).hint(library.instead(wanted)));
     };
-    let formula = match &found.formula {
-        Ok(formula) => formula,
-        Err(_) => {
-            let what = format!("schedule `{name}` runs the formula `{wanted}`, which is wrong");
-            return Some(
-                source.at_value(&path, what).hint("`shopfloor formula check` says what is wrong with it"),
-            );
-        }
+    let Ok(formula) = &found.formula else {
+        let what = format!("schedule `{name}` runs the formula `{wanted}`, which is wrong");
+        return Some(
+            source.at_value(&path, what).hint("`shopfloor formula check` says what is wrong with it"),
+        );
     };
     // Who switches one on may have to add a role first.
     if let Some(lack) = formula.lacks(config).into_iter().find(|_| schedule.enabled) {
