@@ -239,7 +239,8 @@ impl Run {
 
     /// Those that its agent can say something of: the run goes on, and nothing is being looked at.
     pub fn steps_to_do(&self) -> impl Iterator<Item = &Step> {
-        let open = |step: &Step| self.step(&step.id).is_some_and(|(_, _, record)| record.state == StepState::Open);
+        let open =
+            |step: &Step| self.step(&step.id).is_some_and(|(_, _, record)| record.state == StepState::Open);
         self.open_steps().filter(move |step| !self.is_ending() && open(step))
     }
 

@@ -36,7 +36,9 @@ impl Desk {
         loop {
             match end(engine.floor(), epoch, id) {
                 Some(DeedEnd::Done { issue }) => return Ok(issue),
-                Some(DeedEnd::Impossible { why }) => return Err(self.impossible(engine.floor(), epoch, &act, why)),
+                Some(DeedEnd::Impossible { why }) => {
+                    return Err(self.impossible(engine.floor(), epoch, &act, why));
+                }
                 None if Instant::now() >= deadline || self.ask_daemon("ping")?.is_none() => {
                     let text = "it is on record, and the factory has not done it yet";
                     return Err(Error::new(Exit::Busy, text)

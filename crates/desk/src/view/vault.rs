@@ -2,7 +2,9 @@
 
 use crate::time::moment;
 use serde::Serialize;
-use shopfloor_core::ids::{Assignment, IssueNumber, ProjectName, RequestNumber, RequestType, Role, RunNumber};
+use shopfloor_core::ids::{
+    Assignment, IssueNumber, ProjectName, RequestNumber, RequestType, Role, RunNumber,
+};
 use shopfloor_core::state::{Doubt, Floor, Request, RequestEvent, RequestState};
 use shopfloor_core::texts::vault;
 use shopfloor_core::vault::Risk;

@@ -80,10 +80,8 @@ fn list(context: &Context) -> CliResult<Exit> {
             Projects::in_force(&floor_config, engine.floor(), Path::new(&project.checkout)).ok()
         });
         output::line(match accepted.map(|config| config.schedules.len()).sum::<usize>() {
-            0 => {
-                "no schedules: a table [schedules.NAME] in shopfloor.toml makes one, once it is accepted"
-                    .to_owned()
-            }
+            0 => "no schedules: a table [schedules.NAME] in shopfloor.toml makes one, once it is accepted"
+                .to_owned(),
             1 => "1 schedule is accepted, and in force once the floor runs: `shopfloor up`".to_owned(),
             n => format!("{n} schedules are accepted, and in force once the floor runs: `shopfloor up`"),
         });

@@ -85,7 +85,20 @@ const INTERPRETERS: [Interpreter; 12] = [
         ..PLAIN
     },
     Interpreter {
-        names: &["lua", "luajit", "tclsh", "expect", "julia", "Rscript", "R", "osascript", "elixir", "erl", "groovy", "guile"],
+        names: &[
+            "lua",
+            "luajit",
+            "tclsh",
+            "expect",
+            "julia",
+            "Rscript",
+            "R",
+            "osascript",
+            "elixir",
+            "erl",
+            "groovy",
+            "guile",
+        ],
         code: "eEc",
         words: &["eval", "expr", "print", "file"],
         values: "lL",
@@ -205,7 +218,13 @@ enum Takes {
 impl Interpreter {
     /// The word from `at` on that would be run. `sure`: it is known that the interpreter is run here; else the word may
     /// only look like one, and nothing but code counts.
-    fn code_in(&self, argv: &[&str], mut at: usize, sure: bool, filled: &dyn Fn(&str) -> bool) -> Option<usize> {
+    fn code_in(
+        &self,
+        argv: &[&str],
+        mut at: usize,
+        sure: bool,
+        filled: &dyn Fn(&str) -> bool,
+    ) -> Option<usize> {
         let (mut given, mut flagged, mut first, mut options) = (false, false, true, true);
         while let Some(word) = argv.get(at) {
             let here = at;
@@ -365,7 +384,8 @@ mod tests {
 
     #[test]
     fn the_program_is_found_behind_those_that_start_it() {
-        for line in ["X", "env X", "env -u A B=1 X", "nice -n 5 X", "timeout 5 X", "xargs -0 X", "sudo -- X"] {
+        for line in ["X", "env X", "env -u A B=1 X", "nice -n 5 X", "timeout 5 X", "xargs -0 X", "sudo -- X"]
+        {
             assert!(matches!(of(line), Some(Becomes::Program(_))), "{line}: {:?}", of(line));
         }
     }

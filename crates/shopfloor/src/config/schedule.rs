@@ -108,7 +108,8 @@ pub fn next(plan: &SchedulePlan, after: Time) -> Result<Option<Time>, String> {
 }
 
 /// What the words of a pattern say, in order.
-const FIELDS: [&str; 5] = ["the minute", "the hour", "the day of the month", "the month", "the day of the week"];
+const FIELDS: [&str; 5] =
+    ["the minute", "the hour", "the day of the month", "the month", "the day of the week"];
 
 fn cron(pattern: &str) -> Result<Cron, String> {
     let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
@@ -118,6 +119,7 @@ fn cron(pattern: &str) -> Result<Cron, String> {
         if words.len() != FIELDS.len() && !pattern.starts_with('@') {
             return match words.len() {
                 0 => "it is empty".to_owned(),
+                1 => "it has 1 field, and not five".to_owned(),
                 fields => format!("it has {fields} fields, and not five"),
             };
         }
@@ -164,12 +166,11 @@ fn formula_of(
         let what = format!("schedule `{name}` runs a formula that there is not, `{wanted}`");
         return Some(source.at_value(&path, what).hint(library.instead(wanted)));
     };
-    let formula = match &found.formula {
-        Ok(formula) => formula,
-        Err(_) => {
-            let what = format!("schedule `{name}` runs the formula `{wanted}`, which is wrong");
-            return Some(source.at_value(&path, what).hint("`shopfloor formula check` says what is wrong with it"));
-        }
+    let Ok(formula) = &found.formula else {
+        let what = format!("schedule `{name}` runs the formula `{wanted}`, which is wrong");
+        return Some(
+            source.at_value(&path, what).hint("`shopfloor formula check` says what is wrong with it"),
+        );
     };
     // Who switches one on may have to add a role first.
     if let Some(lack) = formula.lacks(config).into_iter().find(|_| schedule.enabled) {
@@ -285,7 +286,7 @@ mod tests {
     fn what_is_no_schedule_is_refused() {
         for (bad, why) in [
             ("", "it is empty"),
-            ("x", "it has 1 fields, and not five"),
+            ("x", "it has 1 field, and not five"),
             ("0 6 * *", "it has 4 fields, and not five"),
             ("0 0 6 * * *", "it has 6 fields, and not five"),
             ("61 * * * *", "\"61\" cannot be the minute"),

@@ -94,7 +94,9 @@ fn a_schedule_that_nobody_accepted_is_not_in_force() {
     let said = wrong();
     assert!(said.contains("\"13\" cannot be the month") && said.contains("daily at six"), "{said}");
     // So is a formula that there is not.
-    floor.edit(|text| text.replace("0 6 1 13 *", "0 6 1 1 *").replace("formula = \"task\"", "formula = \"looc\""));
+    floor.edit(|text| {
+        text.replace("0 6 1 13 *", "0 6 1 1 *").replace("formula = \"task\"", "formula = \"looc\"")
+    });
     let said = wrong();
     assert!(said.contains("runs a formula that there is not") && said.contains("`look`?"), "{said}");
 }

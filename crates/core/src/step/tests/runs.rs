@@ -588,11 +588,12 @@ fn a_schedule_that_is_paused_changed_or_gone_runs_nothing() {
 fn what_is_passed_over_does_not_hide_how_the_run_before_it_ended() {
     let mut scene = Scene::scheduled(OnMissed::Once);
     scene.wait(HOUR);
-    let next = scene.now + HOUR;
+    let minute = Duration::from_secs(60);
+    let next = scene.now + minute;
     let mut scene = scene.ready(Some(next));
     scene.worktree_ready();
     // It is due again while that run goes on.
-    scene.wait(HOUR);
+    scene.wait(minute);
     let next = scene.now + HOUR;
     let mut scene = scene.ready(Some(next));
     assert!(matches!(scene.passed(), Came::Skipped { .. }));

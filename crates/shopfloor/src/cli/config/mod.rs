@@ -74,7 +74,7 @@ pub fn run(context: &Context, args: ConfigArgs) -> CliResult<Exit> {
             for (enabled, error) in config::load::schedules(&file, &config, &files)? {
                 match enabled {
                     true => return Err(error.into()),
-                    false => warnings.push(format!("{error}; it is switched off")),
+                    false => warnings.push(format!("of a schedule that is switched off: {error}")),
                 }
             }
             if context.json {

@@ -294,7 +294,9 @@ impl<'a> Filler<'a> {
     }
 
     fn holds(&self, what: &str, when: &str) -> Result<bool, String> {
-        self.evaluated(when).map(|value| value.is_true()).map_err(|e| format!("the condition of {what}: {}", in_words(&e)))
+        self.evaluated(when)
+            .map(|value| value.is_true())
+            .map_err(|e| format!("the condition of {what}: {}", in_words(&e)))
     }
 }
 

@@ -10,8 +10,8 @@ mod library;
 #[cfg(test)]
 mod tests;
 mod vars;
-mod wanted;
 mod verifiers;
+mod wanted;
 
 use check::check;
 pub use fill::{Place, fill};

@@ -115,7 +115,8 @@ tidy.toml:6:9: a condition has no braces around it
   hint: write it without them: when = "full""#,
     );
     let said = |var: &str, text: &str| {
-        parse(&format!("[vars.x]\n{var}\n[[steps]]\nid = \"do\"\ntitle = \"{text}\"\n")).map_err(|e| e.message)
+        parse(&format!("[vars.x]\n{var}\n[[steps]]\nid = \"do\"\ntitle = \"{text}\"\n"))
+            .map_err(|e| e.message)
     };
     for var in ["", "required = true", "default = \"d\""] {
         let why = said(var, "{{ x.foo.bar }}").expect_err("refused");

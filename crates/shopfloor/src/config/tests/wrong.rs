@@ -666,7 +666,10 @@ floor.toml:5:29: unknown key `patern` in [vault.types.deploy.schema]
         (declared("").replace("[\"deploy\"]", "[]"), "names no program"),
         (declared("").replace("\"deploy\"", "\"bin/deploy\""), "by a part of its path"),
         (declared("").replace("\"deploy\"", "\"{payload.program}\""), "takes the program from the payload"),
-        (declared("").replace("[\"deploy\"]", "[\"env\", \"{payload.x}\"]"), "takes the program from the payload"),
+        (
+            declared("").replace("[\"deploy\"]", "[\"env\", \"{payload.x}\"]"),
+            "takes the program from the payload",
+        ),
         (
             declared("").replace("[\"deploy\"]", "[\"sh\", \"-c\", \"{payload.v}\"]"),
             "has an interpreter run what a payload says",
