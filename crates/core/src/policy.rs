@@ -2,8 +2,8 @@
 //! one from `shopfloor.toml`; the core never reads a file.
 
 use crate::capability::Rights;
-use crate::health::{MachineLimits, WorkLimits};
 use crate::groom;
+use crate::health::{MachineLimits, WorkLimits};
 use crate::ids::{Role, Target};
 use crate::protected;
 use serde::{Deserialize, Serialize};

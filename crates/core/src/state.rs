@@ -61,8 +61,8 @@ macro_rules! record {
 mod ask;
 pub(crate) mod backlog;
 mod conduct;
-mod health;
 mod garden;
+mod health;
 mod heard;
 mod hold;
 mod job;
@@ -88,8 +88,8 @@ mod vault;
 pub use ask::{About, AnswerEnd, Answered, START_ANEW, SessionAsk};
 pub use backlog::Backlog;
 pub use conduct::{Conduct, Deed, DeedEnd, Query};
-pub use health::{Ack, Health, Known, Letter, REMEDIES_MAX};
 pub use garden::{Asks, DUST_KEPT, Decided, Dust, Garden, Inquiry, Reversal, ReversalState};
+pub use health::{Ack, Health, Known, Letter, REMEDIES_MAX};
 pub use heard::Heard;
 pub use hold::{Held, Hold, Pause};
 pub use job::{

@@ -3,8 +3,8 @@
 use super::{ChainLink, CommandEnd, Conflict, Fired, JobHead, MovedBranch, PlannedRun};
 use crate::act::Before;
 use crate::forge::Version;
-use crate::health::Measured;
 use crate::groom::answer::{Answer, Mistake};
+use crate::health::Measured;
 use crate::ids::{EntryId, IssueNumber, PrNumber, Role, Sha};
 use crate::planner::{Link, TreeId};
 use crate::time::Time;

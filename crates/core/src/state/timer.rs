@@ -201,7 +201,14 @@ impl Floor {
         });
         let records = sessions.chain(messages).chain(jobs).chain(projects);
         let all = records.chain(staff).chain(pins).chain(runs).chain(schedules).chain(queries);
-        let all = all.chain(gardens).chain(requests).chain(acks).chain(doubts).chain(queues).chain(entries).flatten();
+        let all = all
+            .chain(gardens)
+            .chain(requests)
+            .chain(acks)
+            .chain(doubts)
+            .chain(queues)
+            .chain(entries)
+            .flatten();
         all.map(|timer| match self.mutes.get(&timer.due) {
             Some(mute) => Timer { at: timer.at.max(mute.until), ..timer },
             None => timer,

@@ -9,7 +9,6 @@ use crate::config::runtimes::Catalogue;
 use crate::projects::Projects;
 use health::Checkups;
 pub use schedules::recipe;
-pub use strays::named_like_a_jobs;
 use shopfloor_adapters::agent::TmuxAgents;
 use shopfloor_adapters::ci::local::{CiObserver, CiProgress, LocalCi};
 use shopfloor_adapters::escalations::EscalationFiles;
@@ -30,6 +29,7 @@ use shopfloor_engine::ports::Ports;
 use shopfloor_store::ci::{CiRuns, CiStep, NewRun};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+pub use strays::named_like_a_jobs;
 
 /// What can be had here of the isolation that the floor asks for.
 pub fn isolation(floor: &config::FloorConfig) -> Result<Isolation> {

@@ -92,6 +92,12 @@ impl Scene {
         self.answer("read_answer", Outcome::AnswerRead(read))
     }
 
+    /// Its agent has nothing more to do, and left nothing that could land.
+    fn gardener_is_through(&mut self) -> &mut Self {
+        let epoch = self.gardeners();
+        self.signal(epoch, Phase::Done).branch(0)
+    }
+
     fn answers(&mut self, text: &str) -> &mut Self {
         self.answers_in("groom", text)
     }
@@ -248,7 +254,7 @@ fn dust_of_three_issues_becomes_one_issue_once() {
     // The same issue again is no third one.
     scene.answers_in("again", &dust(2, "docs"));
     assert!(scene.ordered().is_empty());
-    scene.settle();
+    scene.gardener_is_through().settle();
     scene.wait(DAY * 29).gardener_begins();
     scene.answers(&dust(4, "docs"));
     let ordered = scene.ordered();
@@ -264,7 +270,7 @@ fn dust_of_three_issues_becomes_one_issue_once() {
 fn old_dust_is_forgotten_and_what_is_closed_is_no_dust() {
     let mut scene = Scene::gardener();
     scene.answers(&format!("{}{}", dust(1, "docs"), dust(2, "docs")));
-    scene.answers_in("again", "CLEAN").settle();
+    scene.answers_in("again", "CLEAN").gardener_is_through().settle();
     scene.wait(DAY * 30);
     assert!(scene.garden().dust.is_empty());
     scene.gardener_begins();
@@ -304,7 +310,7 @@ fn people_decide_by_number_and_letter_and_the_gardener_is_told() {
     assert!(scene.has("comment"));
     // The rest stays open.
     assert_eq!(scene.garden().inquiry.as_ref().map(|i| i.open()), Some(vec![None, Some(3), None]));
-    scene.settle();
+    scene.gardener_is_through().settle();
     scene.decides("2c").decides("2a");
     assert_eq!(scene.floor.inquiries().count(), 0);
     assert_eq!(scene.garden().decided.len(), 1, "the next one is told, of what was said first");
