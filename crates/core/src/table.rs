@@ -5,6 +5,7 @@
 //! are taken down again when an event is about them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// A record that knows its own key.
 pub trait Record {
@@ -17,13 +18,25 @@ pub trait Record {
     fn key_text(key: &Self::Key) -> String;
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Table<R: Record> {
     rows: BTreeMap<R::Key, R>,
     touched: BTreeSet<R::Key>,
     shelved: Vec<R>,
     /// What changed, by whomever, since somebody last asked. `None`: nobody has.
     moved: Option<BTreeSet<R::Key>>,
+}
+
+/// Without `moved`, which says what somebody has asked and nothing of the records: equal floors look equal.
+impl<R: Record + fmt::Debug> fmt::Debug for Table<R>
+where
+    R::Key: fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Table { rows, touched, shelved, moved: _ } = self;
+        let mut shown = f.debug_struct("Table");
+        shown.field("rows", rows).field("touched", touched).field("shelved", shelved).finish()
+    }
 }
 
 impl<R: Record> Default for Table<R> {

@@ -9,11 +9,12 @@ use crate::ids::{IssueNumber, ProjectName};
 use crate::label::Label;
 use crate::table::Table;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 type Place = (ProjectName, IssueNumber);
 
 /// What is known of the issues at hand, as of the last [`Floor::follow_backlog`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Backlog {
     /// Open issues that ask for work, and that neither their labels nor other issues keep from it.
     free: BTreeMap<ProjectName, BTreeSet<IssueNumber>>,
@@ -25,6 +26,13 @@ pub struct Backlog {
     closed: BTreeSet<Place>,
     /// Issues whose dependencies are to be looked at again.
     doubted: BTreeSet<Place>,
+}
+
+/// It follows from the issues, and from whether somebody has asked for it yet.
+impl fmt::Debug for Backlog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Backlog").finish_non_exhaustive()
+    }
 }
 
 impl Backlog {

@@ -57,6 +57,19 @@ fn a_process_that_has_just_loaded_the_floor_looks_at_each_issue_once_or_twice() 
     assert!(looked_at(&mut scene, |scene| scene.event(Event::Tick)) < 10);
 }
 
+/// The simulator compares what a process that followed along knows with what one that begins anew does.
+#[test]
+fn a_floor_that_was_followed_looks_like_one_that_was_loaded() {
+    let mut followed = Scene::new(Policy::default());
+    followed.issue(1, &["backlog", "blocked"], &[]).issue(2, &["backlog"], &[1]);
+    followed.floor.issues.take_touched();
+    let mut loaded = followed.floor.clone();
+    loaded.issues = Table::default();
+    loaded.backlog = Default::default();
+    followed.floor.issues.iter().for_each(|issue| loaded.issues.load(issue.clone()));
+    assert_eq!(format!("{loaded:?}"), format!("{:?}", followed.floor));
+}
+
 /// Whatever happens to issues, by steps and by others whose rows are loaded, those that are ready are started.
 #[test]
 fn what_is_ready_is_found_however_it_came_about() {
