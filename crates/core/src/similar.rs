@@ -89,7 +89,8 @@ pub(crate) fn shared<T: Ord>(one: &[T], other: &[T]) -> usize {
             Ordering::Greater => drop(other.next()),
             Ordering::Equal => {
                 count += 1;
-                (one.next(), other.next());
+                one.next();
+                other.next();
             }
         }
     }

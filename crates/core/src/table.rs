@@ -135,10 +135,8 @@ impl<R: Record> Table<R> {
         }
         self.rows.retain(|key, _| {
             let stays = !key_texts.contains(&R::key_text(key));
-            if !stays {
-                if let Some(moved) = &mut self.moved {
-                    moved.insert(key.clone());
-                }
+            if !stays && let Some(moved) = &mut self.moved {
+                moved.insert(key.clone());
             }
             stays
         });

@@ -56,7 +56,8 @@ fn put_back(
     let is_ours = |is: &str, was: &Option<String>, made: Option<&str>| {
         was.as_deref().is_none_or(|was| is == was || made == Some(is))
     };
-    if !force && !(is_ours(&now.title, &before.title, title) && is_ours(&now.body, &before.body, body)) {
+    let as_left = is_ours(&now.title, &before.title, title) && is_ours(&now.body, &before.body, body);
+    if !force && !as_left {
         return Ok(Some(format!("somebody changed #{number} since")));
     }
     forge.edit_issue(number, before.title.as_deref(), before.body.as_deref())?;

@@ -23,7 +23,7 @@ impl World {
                 *command = ["shopfloor", "groom", "--check"].map(str::to_owned).to_vec();
             }
             None if step.verify.is_none() && self.gardening.permille(500) => {
-                step.answer = Some(AnswerKind::Groom)
+                step.answer = Some(AnswerKind::Groom);
             }
             _ => {}
         }

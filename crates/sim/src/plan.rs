@@ -45,7 +45,7 @@ fn world(seed: u64, number: u64, mutation: Option<Mutation>, rough: bool) -> Wor
     acts::rights(&mut world.policy, seed.wrapping_add(number));
     // Few enough that something is on the shelf in most runs. Not drawn: the seeds stay what they were.
     world.policy.jobs_at_hand = (seed % 4) as usize;
-    world.policy.actions = seed % 3 == 0;
+    world.policy.actions = seed.is_multiple_of(3);
     world.policy.keep_journal = Some(Duration::from_secs(3600 * (6 + seed % 48)));
     queues(&mut world);
     world.weather = weather(&mut world.rng);

@@ -28,7 +28,7 @@ impl Turn<'_> {
             }
             (Action::PlanRun(plan), Outcome::RunPlanned(planned)) => self.run_planned(plan, planned),
             (Action::PlanAction(plan), Outcome::RunPlanned(planned)) => {
-                self.action_planned(plan, &planned.what)
+                self.action_planned(plan, &planned.what);
             }
             (Action::CheckHealth(order), Outcome::HealthChecked(outcome::HealthChecked { measured })) => {
                 self.health_checked(order, measured);

@@ -158,7 +158,7 @@ const WRAPPERS: [Wrapper; 12] = [
     Wrapper { names: &["time", "exec"], values: "foa", ..SIMPLE },
     Wrapper { names: &["strace", "ltrace"], values: "eoOpsSuPXan", ..SIMPLE },
     Wrapper { names: &["chroot", "chrt", "taskset"], before: 1, ..SIMPLE },
-    Wrapper { names: &["flock"], values: "wE", line: "c", before: 1, ..SIMPLE },
+    Wrapper { names: &["flock"], values: "wE", line: "c", before: 1 },
     Wrapper { names: &["nohup", "setsid", "command", "busybox", "toybox", "unshare", "chronic"], ..SIMPLE },
 ];
 

@@ -90,7 +90,7 @@ impl Turn<'_> {
         if let Some(act) = act.map(crate::act::Act::clean) {
             match may_be_chosen(self.floor, project, &act) {
                 Ok(()) => {
-                    self.order_for(project, (asks.job, asks.role), Assignment::Run(asks.run), act, false)
+                    self.order_for(project, (asks.job, asks.role), Assignment::Run(asks.run), act, false);
                 }
                 Err(why) => {
                     let text = notes::act_failed(asks.role, &notes::act(&act), &why.to_string());

@@ -294,7 +294,7 @@ fn people_decide_by_number_and_letter_and_the_gardener_is_told() {
     scene.answers(ASKS);
     assert_eq!(scene.noted(NoteKind::NeedsHuman), 1);
     // The same again is the same question; something new is one part more.
-    scene.answers_in("again", &format!("{}3. #7 Third?\n a) x\n b) y\n", ASKS));
+    scene.answers_in("again", &format!("{ASKS}3. #7 Third?\n a) x\n b) y\n"));
     let inquiry = scene.garden().inquiry.clone().expect("it is open");
     assert_eq!((inquiry.parts.len(), inquiry.open()), (3, vec![Some(2), Some(3), Some(2)]));
     scene.decides("2z").decides("nonsense");
