@@ -200,7 +200,7 @@ pub struct Policy {
     /// How long something may keep failing before people are asked to look.
     pub trouble_after: Duration,
     /// From when on something is found of its work, and of the machine, on the whole floor.
-    pub health: WorkLimits,
+    pub health: Box<WorkLimits>,
     pub machine: MachineLimits,
     /// Variables that the project's configuration passes on and the floor does not grant.
     pub withheld: Vec<String>,
@@ -304,7 +304,7 @@ impl Default for Policy {
             renotify_after: 360 * MINUTE,
             escalate_after: 1440 * MINUTE,
             trouble_after: 240 * MINUTE,
-            health: WorkLimits::default(),
+            health: Box::default(),
             machine: MachineLimits::default(),
             withheld: Vec::new(),
             roles: BTreeMap::new(),

@@ -63,7 +63,7 @@ impl Default for Health {
 
 impl Health {
     pub(super) fn decide(&self, policy: &mut Policy) {
-        policy.health = WorkLimits {
+        let limits = WorkLimits {
             checks_running: self.checks_running.0,
             checks_pending: self.checks_pending.0,
             needs_human: self.needs_human.0,
@@ -75,6 +75,7 @@ impl Health {
             dependency: self.dependency.0,
             worktree: self.worktree.0,
         };
+        policy.health = limits.into();
     }
 }
 

@@ -95,7 +95,7 @@ fn every_key_reaches_its_place() {
             renotify_after: minutes(3),
             escalate_after: minutes(4),
             trouble_after: Policy::default().trouble_after,
-            health: WorkLimits { review: minutes(7), ..WorkLimits::default() },
+            health: WorkLimits { review: minutes(7), ..WorkLimits::default() }.into(),
             machine: Policy::default().machine,
             groom: shopfloor_core::groom::Limits::default(),
             roles: [
