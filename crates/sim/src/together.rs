@@ -47,6 +47,8 @@ pub fn of_project<'f>(floor: &'f Floor, worlds: &Worlds, project: &ProjectName) 
         runs: |row| row.project == *project;
         schedules: |row| row.project == *project;
         requests: |row| row.project == *project;
+        gardens: |row| row.project == *project;
+        reversals: |row| row.project == *project;
     }
     Cow::Owned(own)
 }
