@@ -25,7 +25,6 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "one at a time is in hand, and is stored as text")]
 pub enum Event {
     /// A project was registered or its policy changed.
     ProjectSet {

@@ -48,6 +48,8 @@ pub fn of_project<'f>(floor: &'f Floor, worlds: &Worlds, project: &ProjectName) 
         schedules: |row| row.project == *project;
         requests: |row| row.project == *project;
         health: |row| row.project.as_ref().is_none_or(|of| of == project);
+        gardens: |row| row.project == *project;
+        reversals: |row| row.project == *project;
     }
     Cow::Owned(own)
 }

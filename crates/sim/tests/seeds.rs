@@ -125,7 +125,6 @@ const COVERAGE: &[&str] = &[
     "gardener's question answered",
     "act to be undone",
     "act undone",
-    "dust bundled",
     "changes requested",
     "approved",
     "person reviewed",
