@@ -9,6 +9,7 @@ use crate::ports::Ports;
 use shopfloor_core::event::{Event, Note};
 use shopfloor_core::ids::{EntryId, ProjectName, TryId};
 use shopfloor_core::state::{End, Entry, EntryState, Floor, Job, JobState, Queue, Trouble, Who};
+use shopfloor_core::step::RunWaiting;
 use shopfloor_core::time::Time;
 use shopfloor_store::{Store, StoreError, StoreResult};
 use std::collections::VecDeque;
@@ -375,6 +376,9 @@ fn waits_for_a_person(floor: &Floor, job: &Job) -> bool {
     match job.state {
         JobState::InQueue { entry, .. } => floor.entries.get(&entry).is_some_and(|e| stands_still(floor, e)),
         JobState::NeedsHuman { .. } => true,
+        JobState::Preparing => {
+            RunWaiting::behind(floor, job).is_some_and(|before| waits_for_a_person(floor, before))
+        }
         JobState::Parked { .. } => {
             let queue = floor.queues.get(&job.queue());
             queue.is_some_and(|q| {

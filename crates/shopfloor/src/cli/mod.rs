@@ -161,7 +161,6 @@ impl Command {
     fn file(&self) -> Option<&Path> {
         match self {
             Command::Issue(args) => args.file(),
-            Command::Predictions(args) => args.file(),
             Command::Vault(args) => args.file(),
             Command::Formula(args) => args.file(),
             Command::Init(_)
@@ -169,6 +168,7 @@ impl Command {
             | Command::Status(_)
             | Command::Down(_)
             | Command::Trends(_)
+            | Command::Predictions(_)
             | Command::Supervisor(_)
             | Command::Groom(_)
             | Command::Undo(_)

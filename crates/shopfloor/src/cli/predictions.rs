@@ -4,7 +4,6 @@ use super::{CliResult, Context, Exit, output};
 use clap::Args;
 use shopfloor_core::text::one_line;
 use shopfloor_desk::view::prediction::{PredictionView, PredictionsView};
-use std::path::{Path, PathBuf};
 
 /// List predictions: those that nobody has looked at, and those that are watched
 #[derive(Args)]
@@ -13,16 +12,6 @@ pub struct PredictionsArgs {
     /// week
     #[arg(long)]
     check: bool,
-    /// With --check: there is something to plan as well if that file is not there, since nobody has planned yet
-    #[arg(long, value_name = "FILE", requires = "check")]
-    memory: Option<PathBuf>,
-}
-
-impl PredictionsArgs {
-    /// Whether there is such a file is nobody's business who cannot see it themselves.
-    pub(super) fn file(&self) -> Option<&Path> {
-        self.memory.as_deref()
-    }
 }
 
 pub fn run(context: &Context, args: &PredictionsArgs) -> CliResult<Exit> {
@@ -31,8 +20,7 @@ pub fn run(context: &Context, args: &PredictionsArgs) -> CliResult<Exit> {
         true => output::json(&shown),
         false => print(&shown),
     }
-    let first = args.memory.as_ref().is_some_and(|memory| !memory.exists());
-    let idle = args.check && !first && !shown.is_worth_a_plan();
+    let idle = args.check && !shown.is_worth_a_plan();
     Ok(if idle { Exit::NothingToDo } else { Exit::Fine })
 }
 

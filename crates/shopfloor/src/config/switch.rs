@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn what_else_the_file_says_stays() {
-        let own = "[project]\nname = \"x\"\n\n[ci]\nno_checks = true # none\n\n[agents.dev]\nruntime = \"generic\"\ncommand = [\"bot\"]\n\n[schedules.weekly]\nformula = \"planner\"\ncron = \"0 7 * * mon\"";
+        let own = "[project]\nname = \"x\"\n\n[ci]\nno_checks = true # none\n\n[review]\nrequired = false\n\n[agents.dev]\nruntime = \"generic\"\ncommand = [\"bot\"]\n\n[schedules.weekly]\nformula = \"planner\"\ncron = \"0 7 * * mon\"";
         let text = on(file(), own, &load(own), Role::PLANNER).unwrap();
         assert!(text.starts_with(own), "{text}");
         assert!(text.contains("[agents.planner]\nruntime = \"generic\"\ncommand = [\"bot\"]\n"), "{text}");

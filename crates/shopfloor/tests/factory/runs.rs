@@ -177,7 +177,7 @@ fn a_formula_is_checked_against_what_the_checkout_says_now() {
     for more in [&[][..], &[file]] {
         let (code, said) = check(more);
         assert_eq!(code, Some(2), "{said}");
-        assert!(said.contains("shopfloor.toml: formula `tidy`: there is no [agents.herald]"), "{said}");
+        assert!(said.contains("tidy.toml:1:8: there is no [agents.herald]"), "{said}");
     }
     floor.edit(|text| format!("{text}\n[agents.herald]\nruntime = \"demo\"\n"));
     for more in [&[][..], &[file]] {

@@ -25,7 +25,12 @@ impl Checker {
             // An action may wait for its turn; one that is only its issue's text is about something else each time.
             let waits = run.issue.is_some() && run.state == RunState::Waiting;
             let alone = run.recipe.formula.as_str() != Label::Action.as_str();
-            if run.is_live() && !waits && alone && !live.insert((&run.project, &run.recipe.formula)) {
+            if run.is_live()
+                && !run.landing
+                && !waits
+                && alone
+                && !live.insert((&run.project, &run.recipe.formula))
+            {
                 broken.push(format!("a second run of {} goes on, {}", run.recipe.formula, run.number));
             }
             for (step, record) in run.steps() {

@@ -6,6 +6,7 @@ use crate::together::of_project;
 use crate::world::{Shared, Weather};
 use shopfloor_core::liveness::State;
 use shopfloor_core::state::{Entry, Job, JobState, SessionState, SessionStatus};
+use shopfloor_core::step::RunWaiting;
 use shopfloor_engine::Engine;
 use shopfloor_store::Store;
 use std::time::Duration;
@@ -28,8 +29,11 @@ impl Sim {
         let floor = self.cli.floor();
         // It lands after what such a job carries.
         let behind = |entry: &Entry| floor.is_at_it(entry).1.is_some_and(waits);
+        // It carries out the formula that such a job is at.
+        let in_turn = |job: &Job| RunWaiting::behind(floor, job).is_some_and(waits);
         let waits = |job: &Job| match &job.state {
             JobState::InQueue { entry, .. } => floor.entries.get(entry).is_some_and(behind),
+            JobState::Preparing => in_turn(job),
             _ => waits(job),
         };
         let is_read = |(site, world): (&Site, &Shared)| {

@@ -33,10 +33,11 @@ impl Turn<'_> {
         }
     }
 
-    /// Has the job's worktree made.
+    /// Has the worktree of a job made that is preparing.
     pub(in crate::step) fn prepare(&mut self, id: JobId) {
-        let within = self.policy_of(id).setup_timeout + START_WITHIN;
-        let Some(job) = self.job(id) else { return };
+        let due = self.now + self.policy_of(id).setup_timeout + START_WITHIN;
+        let Some(job) = self.floor.job_mut(id) else { return };
+        job.deadline = Some(due);
         let action = Action::PrepareWorktree {
             job: id,
             project: job.project.clone(),
@@ -45,7 +46,6 @@ impl Turn<'_> {
             branch: job.branch.clone(),
             target: job.target.clone(),
         };
-        self.enter(id, JobState::Preparing, within);
         self.act(action);
     }
 

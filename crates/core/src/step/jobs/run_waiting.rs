@@ -1,7 +1,7 @@
 //! Why a run that was asked for has not begun.
 
 use crate::ids::{ProjectName, Role, RunNumber};
-use crate::state::{Floor, Run};
+use crate::state::{Floor, Job, Run, RunState};
 
 /// What a run waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,15 @@ impl RunWaiting {
         RunWaiting::all(floor, &run.project)
             .or_else(|| RunWaiting::for_its_agent(floor, run))
             .unwrap_or(RunWaiting::Ready)
+    }
+
+    /// The job that has to end before the action that this one carries has its turn.
+    pub fn behind<'f>(floor: &'f Floor, job: &Job) -> Option<&'f Job> {
+        let run = floor.run_of(job.id).filter(|run| run.state == RunState::Waiting)?;
+        match RunWaiting::of(floor, run) {
+            RunWaiting::Turn(before) => floor.jobs.get(&floor.runs.get(&before)?.job()?),
+            _ => None,
+        }
     }
 
     /// Why no run of a project begins. It may have as many at once as it may have jobs, in addition to those, so that

@@ -1,5 +1,6 @@
 //! A job's worktree: made and set up before its first agent starts.
 
+use super::START_WITHIN;
 use crate::effect::outcome;
 use crate::event::NoteKind;
 use crate::ids::JobId;
@@ -50,6 +51,7 @@ impl Turn<'_> {
         let failed = job.rounds.setups_failed;
         self.note_worktree(id, &[notes::setup_failed(why)]);
         if failed < SETUPS_MAX {
+            self.enter(id, JobState::Preparing, START_WITHIN);
             self.prepare(id);
         } else {
             self.block(id, &reasons::setup_failed(failed, why));

@@ -36,7 +36,9 @@ impl Floor {
         }
         let same = |other: &&Run| {
             let earlier = other.number < run.number || other.state != RunState::Waiting;
+            // What it left may wait long for people; nobody works in its worktree any more.
             other.is_live()
+                && !other.landing
                 && other.number != run.number
                 && other.project == run.project
                 && other.recipe.formula == run.recipe.formula

@@ -67,7 +67,7 @@ shopfloor.toml:5:9: missing key `runtime` in [agents.default]
 shopfloor.toml:5:2: unknown key `limit` at the top level
   5 | [limit]
     |  ^^^^^
-  hint: did you mean `limits`? valid keys here: project, forge, ci, agents, roles, review, merge, limits, sessions, worktree, rescue, secrets, steps, verify, schedules"#,
+  hint: did you mean `limits`? valid keys here: project, forge, ci, agents, roles, review, groom, merge, limits, health, sessions, worktree, rescue, secrets, steps, verify, schedules"#,
     );
     check_floor(
         "[sessions]\nphase_dri = \"/tmp\"\n",
