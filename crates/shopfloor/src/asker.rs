@@ -320,7 +320,7 @@ mod tests {
         let mut shell = Command::new("sh");
         let other = other.map(|(name, value)| format!("{name}={value}")).unwrap_or_default();
         shell
-            .args(["-c", "env -i $OTHER sh -c 'echo $$; exec cat'; true"])
+            .args(["-c", "env -i $OTHER sh -c 'echo $$; read -r _; true'; true"])
             .env("OTHER", other)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());

@@ -363,7 +363,8 @@ const MARKS: usize = 9;
 /// Nobody is more than it is, and nothing was done.
 fn pretended_in_vain(floor: &Floor, attempts: usize) {
     let codes = std::fs::read_to_string(floor.home().join("codes")).expect("it tried");
-    assert_eq!(codes.lines().count(), attempts, "{codes}");
+    // A red check is run once more, and may have begun to be.
+    assert!(codes.lines().count() >= attempts, "{codes}");
     assert!(codes.lines().all(|line| line.starts_with("6 ")), "{codes}");
     assert!(!floor.path("fired").exists(), "{codes}");
     assert_eq!(floor.json(&["issue", "show", "1"]).1["state"], "open");

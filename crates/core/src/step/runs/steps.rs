@@ -40,7 +40,7 @@ impl fmt::Display for NotAStep {
 pub fn may_say(floor: &Floor, epoch: Epoch, step: &StepId) -> Result<RunNumber, NotAStep> {
     let session = floor.sessions.get(&epoch).ok_or(NotAStep::NoRun)?;
     let current = floor.jobs.get(&session.job).is_some_and(|job| job.session == Some(epoch));
-    let run = floor.run_of(session.job).filter(|run| run.is_live() && current).ok_or(NotAStep::NoRun)?;
+    let run = floor.run_of(session.job).filter(|run| !run.is_ending() && current).ok_or(NotAStep::NoRun)?;
     let (_, known, record) = run.step(step).ok_or_else(|| NotAStep::Unknown(step.clone()))?;
     match &record.state {
         _ if known.run.is_some() => return Err(NotAStep::Ours(step.clone())),
